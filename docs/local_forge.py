@@ -20,7 +20,7 @@ from pathlib import Path
 import click
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.errors import GitbotError
 from gitbot.ports.forge import MergeMethod, PullRequest
 

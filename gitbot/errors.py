@@ -91,7 +91,7 @@ class LimitExceeded(GitbotError):
     """A process with limits gave no answer about what others wrote."""
 
 
-class Interrupted(GitbotError):
+class UserInterrupt(GitbotError):
     """A person or the system asked to stop."""
 
     exit_code = 130

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gitbot.errors import SnapshotError
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.load import ClusterLoad
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.load import ClusterLoad
 from gitbot.snapshot import read_load
 
 

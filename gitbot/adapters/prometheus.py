@@ -10,12 +10,12 @@ from http.client import HTTPException
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
-from gitbot.adapters.bodies import Body, whole
+from gitbot.adapters.bounded_http_body import Body, whole
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import name_of
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.load import ClusterLoad, LoadValue, hundredths, seconds
-from gitbot.model.words import shortened
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.load import ClusterLoad, LoadValue, hundredths, seconds
+from gitbot.model.text.wording import shortened
 from gitbot.snapshot import plain_json
 
 SOURCE = "Prometheus"

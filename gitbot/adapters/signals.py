@@ -70,7 +70,7 @@ def stop_on_signals() -> Iterator[Stop]:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Let SIGINT and SIGTERM wait until the end of the block, and handle them there."""
     if threading.current_thread() is not threading.main_thread():
         yield

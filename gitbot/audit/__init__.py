@@ -5,13 +5,13 @@ that differ from Git, and what stands in the way of a drain. The terms are judge
 filters in `constraints`.
 """
 
-from gitbot.audit.departures import Departure
+from gitbot.audit.audit_cluster import audit_cluster
 from gitbot.audit.descheduler import read_policy
-from gitbot.audit.everything import audit_cluster
-from gitbot.audit.load import LoadQuestion, load_findings
-from gitbot.audit.movers import other_movers
+from gitbot.audit.drain_blockers import Departure
+from gitbot.audit.finding import AuditFinding, of_finding
+from gitbot.audit.node_load import LoadQuestion, load_findings
+from gitbot.audit.other_movers import other_movers
 from gitbot.audit.unpin import NodePin, pin_in, rule_of_pin, without_pins
-from gitbot.audit.value import AuditFinding, of_finding
 
 __all__ = [
     "AuditFinding",

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from gitbot.constraints.world import World
+from gitbot.constraints.scheduler.world import World
 from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import at, condition_of, labels_of, name_of
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.decoding import decoding
-from gitbot.model.instants import format_instant
-from gitbot.model.load import PERCENT, ClusterLoad
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.load import PERCENT, ClusterLoad
+from gitbot.model.text.decoding import decoding
+from gitbot.model.text.instants import format_instant
 
 _POLICY, _CONFIG_MAP, _OPERATOR = "DeschedulerPolicy", "ConfigMap", "KubeDescheduler"
 _RELIEVE = ("KubeVirtRelieveAndMigrate", "DevKubeVirtRelieveAndMigrate")

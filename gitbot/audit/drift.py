@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from gitbot.audit.finding import AuditFinding
 from gitbot.audit.pins import differences
-from gitbot.audit.value import AuditFinding
-from gitbot.constraints.instances import Instance, Instances
+from gitbot.constraints.moves.instances import Instance, Instances
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, labels_of, name_of
-from gitbot.model.findings import Finding, Severity
 from gitbot.model.grouping import grouped
+from gitbot.model.plan.findings import Finding, Severity
 
 _FLUX = "kustomize.toolkit.fluxcd.io/name"
 _HELM = "helm.toolkit.fluxcd.io/name"

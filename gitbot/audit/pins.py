@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gitbot.audit.finding import AuditFinding, about_vm
 from gitbot.audit.unpin import pin_of
-from gitbot.audit.value import AuditFinding, about_vm
-from gitbot.constraints.instances import Instance, Instances
-from gitbot.constraints.placed import PlacedPod
-from gitbot.constraints.placement_rule import PlacementRule
-from gitbot.constraints.rule_parts import NodePart
+from gitbot.constraints.audit_placement import PlacedPod
+from gitbot.constraints.moves.instances import Instance, Instances
+from gitbot.constraints.rules.placement_rule import PlacementRule
+from gitbot.constraints.rules.rule_parts import NodePart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, at
-from gitbot.model.constraint import RuleConstraint
-from gitbot.model.findings import Severity
-from gitbot.model.scheduling import HOSTNAME
-from gitbot.model.words import first_of
+from gitbot.model.cluster.scheduling import HOSTNAME
+from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.findings import Severity
+from gitbot.model.text.wording import first_of
 
 FIELDS = (
     "nodeSelector",

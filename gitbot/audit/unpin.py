@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from gitbot.constraints.instances import Instances
-from gitbot.documents import Path, read_kubernetes_yaml, without
+from gitbot.constraints.moves.instances import Instances
+from gitbot.documents import Path, read_kubernetes_yaml, remove_key
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, at, labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
-from gitbot.model.names import API_VERSION
-from gitbot.model.scheduling import HOSTNAME
+from gitbot.model.cluster.scheduling import HOSTNAME
+from gitbot.model.text.names import API_VERSION
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _TERMS: tuple[str, ...] = ("affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
@@ -93,7 +93,7 @@ def without_pins(data: bytes, file: str, names: Collection[NamespacedName]) -> b
         if found is None:
             return data
         number, pin = found
-        shorter = without(data, file, number, pin.whole)
+        shorter = remove_key(data, file, number, pin.whole)
         if shorter is None:
             return None
         data = shorter

@@ -1,15 +1,8 @@
 """Turns schedules, recurrences, time zones and clock changes into instants. Reads no clock."""
 
-from gitbot.calendar.appointments import (
-    Appointment,
-    appointment_words,
-    month_text,
-    months,
-    span_words,
-)
-from gitbot.calendar.changes import changed_openings
-from gitbot.calendar.check import Problem, check_schedule
+from gitbot.calendar.events import Appointment, appointment_words, month_text, months, span_words
 from gitbot.calendar.ics import Holiday, calendar_file, read_calendar
+from gitbot.calendar.opening_changes import changed_openings
 from gitbot.calendar.schedule import (
     Occurrence,
     Schedule,
@@ -17,7 +10,8 @@ from gitbot.calendar.schedule import (
     occurrence_words,
     occurrences,
 )
-from gitbot.calendar.text import (
+from gitbot.calendar.schedule_checks import Problem, check_schedule
+from gitbot.calendar.time_formats import (
     DURATION,
     duration,
     duration_or_zero,

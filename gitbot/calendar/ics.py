@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from gitbot.calendar.appointments import Appointment, span_words
+from gitbot.calendar.events import Appointment, span_words
 from gitbot.calendar.recurrence import check_rule, expand, skip_to
 from gitbot.calendar.zones import clock_time, resolve, zone_names
-from gitbot.model.instants import Interval
+from gitbot.model.text.instants import Interval
 
 MOST_EVENTS = 5_000
 _MOST_TIMES = 20_000  # of all events of a file in one year; of one event in one question

@@ -15,9 +15,9 @@ from datetime import date, datetime, timedelta
 
 from gitbot.calendar.ics import Holiday
 from gitbot.calendar.recurrence import expand
-from gitbot.calendar.text import format_duration
+from gitbot.calendar.time_formats import format_duration
 from gitbot.calendar.zones import LocalKind, clock_time, day_start, local_text, resolve
-from gitbot.model.instants import Interval, compact_instant, format_instant
+from gitbot.model.text.instants import Interval, compact_instant, format_instant
 
 MAX_OCCURRENCES = 10_000
 """At most so many occurrences come out of one call."""

@@ -10,8 +10,8 @@ from pkgutil import get_data
 import tzdata  # type: ignore[import-untyped]
 import whenever
 
-from gitbot.model.findings import Refusal
-from gitbot.model.words import nearest
+from gitbot.model.plan.findings import Refusal
+from gitbot.model.text.wording import nearest
 
 # No zone file of the machine: whenever then reads the tzdata package only.
 whenever.reset_tzpath([])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # and hardly a cycle: with CPython's default, 700, a third of its time went into the collector.
 COLLECT_AFTER = 200_000
 
-# command -> one-line help; `gitbot.cli.<command>` has a click command of that name
+# command -> one-line help; `gitbot.cli.commands.<command>` has a click command of that name
 COMMANDS: dict[str, str] = {
     "demo": "Show the whole loop on an embedded cluster and a local forge.",
     "check": "Check intents as CI does: lint, plan, replay, policies.",
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        module = importlib.import_module(f"gitbot.cli.{name}")
+        module = importlib.import_module(f"gitbot.cli.commands.{name}")
         if not gc.isenabled():  # gitbot.__main__ turned it off: keep what is imported by now
             gc.freeze()
             gc.set_threshold(COLLECT_AFTER)
@@ -98,7 +98,7 @@ class LazyGroup(click.Group):
         for part, below in getattr(command, "commands", {}).items():
             below.epilog = epilog(cmd_name, part)
         if ctx.resilient_parsing:  # a Tab in a shell
-            from gitbot.cli.completing import complete_names  # noqa: PLC0415
+            from gitbot.cli.shared.shell_completion import complete_names  # noqa: PLC0415
 
             complete_names(command)
         return command
@@ -107,7 +107,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            from gitbot.model.words import nearest  # noqa: PLC0415 - only for an error
+            from gitbot.model.text.wording import nearest  # noqa: PLC0415 - only for an error
 
             near = nearest(args[0], COMMANDS)
             raise UsageError(
@@ -207,7 +207,7 @@ def _usage(error: click.ClickException) -> str:
     text = error.format_message().rstrip(".")
     choice = error.param.type if isinstance(error, click.BadParameter) and error.param else None
     if isinstance(choice, click.Choice) and (found := _FOUND.match(error.message)):
-        from gitbot.model.words import nearest  # noqa: PLC0415 - only for an error
+        from gitbot.model.text.wording import nearest  # noqa: PLC0415 - only for an error
 
         near = nearest(found[1], [str(word) for word in choice.choices], cutoff=_ALIKE)
         how = f"did you mean {near}?" if near else how
@@ -216,7 +216,7 @@ def _usage(error: click.ClickException) -> str:
 
 def _unknown(kind: str, word: str, known: list[str], how: str) -> str:
     """The dashes of options count for nothing: `--time-zone` is not near `--action`."""
-    from gitbot.model.words import nearest  # noqa: PLC0415 - only for an error
+    from gitbot.model.text.wording import nearest  # noqa: PLC0415 - only for an error
 
     bare = {flag.lstrip("-"): flag for flag in reversed(known) if not _SHORT.fullmatch(flag)}
     asked = word.rsplit(maxsplit=1)[-1].lstrip("-")

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gitbot.constraints.instances import Instance, Instances
-from gitbot.constraints.kubevirt_target import start_object, target_object
-from gitbot.constraints.prediction_checks import pod_checks
-from gitbot.constraints.ranking import Ranked, Ranking
-from gitbot.constraints.subject_checks import vm_checks
-from gitbot.constraints.verdicts import Judgement, NodeScore
-from gitbot.constraints.world import World
+from gitbot.constraints.load.ranking import Ranked, Ranking
+from gitbot.constraints.moves.instances import Instance, Instances
+from gitbot.constraints.moves.prediction_caveats import pod_checks
+from gitbot.constraints.moves.target_pod import start_object, target_object
+from gitbot.constraints.moves.vm_warnings import vm_checks
+from gitbot.constraints.scheduler.verdicts import Judgement, NodeScore
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.kubevirt.pod_defaults import stored_pod
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.decoding import decoding
-from gitbot.model.diagnosis import Check
-from gitbot.model.pod import Pod
-from gitbot.model.requests import limits_of
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.cluster.resource_requests import limits_of
+from gitbot.model.plan.diagnosis import Check
+from gitbot.model.text.decoding import decoding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

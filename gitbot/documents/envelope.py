@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gitbot.documents.finding_report import Report
 from gitbot.documents.positions import shown
-from gitbot.documents.report import Report
-from gitbot.model.names import API_VERSION
-from gitbot.model.words import nearest, one_of
+from gitbot.model.text.names import API_VERSION
+from gitbot.model.text.wording import nearest, one_of
 
 _GROUP = API_VERSION.partition("/")[0]
 

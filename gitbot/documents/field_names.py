@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gitbot.documents.positions import Path, key_path, shown
-from gitbot.model.words import nearest, one_of
+from gitbot.model.text.wording import nearest, one_of
 
 Json = Mapping[str, Any]
 _SHAPES = {

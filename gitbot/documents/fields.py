@@ -19,10 +19,10 @@ from pydantic.alias_generators import to_camel
 
 from gitbot import calendar
 from gitbot.documents import formats, schemas
-from gitbot.documents.decoding import report_errors
+from gitbot.documents.decode_errors import report_errors
 from gitbot.documents.field_names import Json
-from gitbot.documents.report import Report
-from gitbot.model.findings import Refusal
+from gitbot.documents.finding_report import Report
+from gitbot.model.plan.findings import Refusal
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -11,8 +11,8 @@ import re
 from functools import lru_cache
 
 from gitbot.kubernetes.quantities import nanos
-from gitbot.model.findings import Refusal
-from gitbot.model.names import BAD_REF
+from gitbot.model.plan.findings import Refusal
+from gitbot.model.text.names import BAD_REF
 
 # Patterns are in the subset that Python, ECMA 262 and Rust read alike.
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"

@@ -14,15 +14,15 @@ from itertools import islice
 
 from yaml import CollectionEndEvent, CollectionStartEvent, NodeEvent, StreamEndEvent, YAMLError
 
-from gitbot.documents.build import Builder
+from gitbot.documents.composer import Builder
 from gitbot.documents.document import DEFAULT_BUDGET, Budget, ParsedDocument
+from gitbot.documents.finding_report import finding_at
 from gitbot.documents.libyaml import CParser
 from gitbot.documents.positions import TOP
-from gitbot.documents.reading import Exhausted, Reading
-from gitbot.documents.report import finding_at
-from gitbot.documents.syntax import syntax_problem
-from gitbot.documents.text import decode, name_of_character, text_of
-from gitbot.model.findings import Finding, sort_key
+from gitbot.documents.read_context import BudgetExceeded, Reading
+from gitbot.documents.source_text import decode, name_of_character, text_of
+from gitbot.documents.syntax_errors import syntax_problem
+from gitbot.model.plan.findings import Finding, sort_key
 
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _MOST = 100  # at most so many findings of one sort: a garbage file could have thousands
@@ -80,7 +80,7 @@ def _stretch(reading: Reading, start: int) -> int | None:
     builder = Builder(reading, start)
     try:
         builder.documents()
-    except Exhausted:
+    except BudgetExceeded:
         return None
     except YAMLError as error:
         text = reading.text.text

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gitbot.model.words import shortened
+from gitbot.model.text.wording import shortened
 
 MAX_DIGITS = 18
 _SHOWN = 40

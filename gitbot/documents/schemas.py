@@ -10,7 +10,7 @@ from typing import Any
 
 from gitbot import calendar
 from gitbot.documents import formats
-from gitbot.model.names import BAD_REF
+from gitbot.model.text.names import BAD_REF
 
 Json = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -79,7 +79,7 @@ PATH: Json = {
 DIGEST: Json = _text("sha256:[0-9a-f]{64}")
 
 
-def dressed(schema: Mapping[str, Any], *, kind: str, description: str) -> Json:
+def with_schema_frame(schema: Mapping[str, Any], *, kind: str, description: str) -> Json:
     """A schema with dialect, id and title, without titles that repeat field names."""
     body = _as_written(_without_null(_without_titles(schema)))
     definitions = body.pop("$defs", None)

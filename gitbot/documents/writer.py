@@ -12,7 +12,7 @@ from typing import Any
 
 from gitbot.documents.positions import shown
 from gitbot.documents.scalars import resolve
-from gitbot.documents.text import refused_in, shown_in
+from gitbot.documents.source_text import refused_in, shown_in
 from gitbot.errors import Bug
 
 _PLAIN = re.compile(r"[A-Za-z_/.][A-Za-z0-9_./+-]*(?: [A-Za-z0-9_./+()-]+)*")

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gitbot.execution.values import Approval
-from gitbot.model.events import PlanShown
-from gitbot.model.value import Frozen
+from gitbot.execution.executor_types import Approval
+from gitbot.model.ledger.events import PlanShown
+from gitbot.model.struct import FrozenStruct
 
 UNSURE = "unsure"  # instead of a digest: two plans within one second
 
@@ -42,7 +42,7 @@ class ProposalFact:
     base: str = ""
 
 
-class MergedPull(Frozen, frozen=True, kw_only=True):
+class MergedPull(FrozenStruct, frozen=True, kw_only=True):
     """The facts about one merged pull request. Times in seconds UTC."""
 
     number: int

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from gitbot.execution.executor_types import BreakerLimits
 from gitbot.execution.observe import UNEXPECTED
-from gitbot.execution.values import BreakerLimits
-from gitbot.model.events import (
+from gitbot.model.ledger.events import (
     ForeignMove,
     MoveChanged,
     MoveState,
@@ -15,12 +15,12 @@ from gitbot.model.events import (
     StopLifted,
     StopSet,
 )
-from gitbot.model.ledger import HOLD_FILE, Ledger
+from gitbot.model.ledger.ledger import HOLD_FILE, Ledger
 
 DAY = 86_400
 
 
-def tripped(ledger: Ledger, cluster: str, *, now: int, limits: BreakerLimits) -> str:
+def breaker_reason(ledger: Ledger, cluster: str, *, now: int, limits: BreakerLimits) -> str:
     """Why the circuit opens, "" if it stays closed.
 
     It counts events within a day and since a person last resumed; a limit of 0 is off.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gitbot.execution.approval import MergedPull, seen_at
-from gitbot.model.consent import Consent, Need
+from gitbot.model.ledger.owner_approval import OwnerApproval, RequiredApproval
 
 Members = Callable[[str], frozenset[str] | None]
 """The members of `@org/team`, and None if there is no such team or gitbot may not see it."""
@@ -43,13 +43,15 @@ def is_bot(account: str, bot: str) -> bool:
 
 
 def judge(
-    needs: Iterable[Need], accounts: frozenset[str], *, members: Members, bot: str = ""
-) -> tuple[Consent, ...]:
+    needs: Iterable[RequiredApproval], accounts: frozenset[str], *, members: Members, bot: str = ""
+) -> tuple[OwnerApproval, ...]:
     """Each need with who gave what it asks for, and who could."""
     return tuple(_judged(need, accounts, members, bot) for need in needs)
 
 
-def _judged(need: Need, accounts: frozenset[str], members: Members, bot: str) -> Consent:
+def _judged(
+    need: RequiredApproval, accounts: frozenset[str], members: Members, bot: str
+) -> OwnerApproval:
     people: dict[str, tuple[str, ...]] = {}
     unknown: dict[str, str] = {}
     able: set[str] = set()
@@ -64,7 +66,7 @@ def _judged(need: Need, accounts: frozenset[str], members: Members, bot: str) ->
         able |= {name.lower() for name in known}
         if "/" in owner:
             people[owner] = tuple(sorted(name for name in known if not is_bot(name, bot)))
-    return Consent(
+    return OwnerApproval(
         need=need,
         by=tuple(sorted(name for name in accounts if name.lower() in able)),
         able=tuple(sorted(people.items())),

@@ -9,40 +9,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from gitbot.execution.accept import accept, each_once, is_known
-from gitbot.execution.breaker import breaker_event, tripped
-from gitbot.execution.endings import ending
-from gitbot.execution.facts import ClusterFacts, is_own, vm_of
-from gitbot.execution.fence import is_unsent, settles_at
-from gitbot.execution.groups import judge_groups
-from gitbot.execution.mark import is_of_ledger, ledger_mark
-from gitbot.execution.nodes import advance, effects_due, holders
+from gitbot.execution.admit_plans import admit_plan, deduplicate, is_known
+from gitbot.execution.breaker import breaker_event, breaker_reason
+from gitbot.execution.claims import claim_expires_at, is_unsent
+from gitbot.execution.cluster_facts import ClusterFacts, is_own, vm_of
+from gitbot.execution.executor_types import (
+    Approved,
+    Effect,
+    ExecutorInput,
+    MissingMigration,
+    OutdatedGroup,
+    Steps,
+    Waiting,
+)
+from gitbot.execution.ledger_folds import observed_migrations
+from gitbot.execution.nodes import advance, cordon_holders, effects_due
 from gitbot.execution.observe import Subject, move_event, observe
-from gitbot.execution.requests import MoveRecord, RequestRecord, fold_requests
+from gitbot.execution.ownership import is_of_ledger, ledger_mark
+from gitbot.execution.request_records import MoveRecord, RequestRecord, fold_requests
+from gitbot.execution.revalidate_groups import judge_groups
 from gitbot.execution.starts import Candidate, Unfinished, choose_starts
-from gitbot.execution.state import observed_migrations
-from gitbot.execution.values import Absent, Approved, Effect, Stale, Steps, View, Waiting
+from gitbot.execution.terminate import ending
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.kubevirt.movers import mover_of
-from gitbot.model.events import ForeignMove, KnownEvent, MoveState
-from gitbot.model.ledger import request_file
-from gitbot.model.plan import Move
-from gitbot.model.request_id import ObservedId, RequestId
+from gitbot.model.ledger.events import ForeignMove, KnownEvent, MoveState
+from gitbot.model.ledger.ledger import request_file
+from gitbot.model.ledger.request_id import ObservedId, RequestId
+from gitbot.model.plan.plan import Move
 
 _Known = tuple[Approved, Move, RequestRecord]
 
 
 @dataclass(slots=True, kw_only=True)
-class _Turn:
-    view: View
+class _DecisionState:
+    view: ExecutorInput
     facts: ClusterFacts
     events: list[KnownEvent] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     without: set[tuple[RequestId, int]] = field(default_factory=set)  # intended, but no VMIM
     claimed: set[tuple[RequestId, int]] = field(default_factory=set)  # the same, may still come
-    absent: list[Absent] = field(default_factory=list)
+    absent: list[MissingMigration] = field(default_factory=list)
     _folded: tuple[int, Mapping[RequestId, RequestRecord]] | None = None
     _known: tuple[int, list[_Known]] | None = None
 
@@ -57,7 +65,7 @@ class _Turn:
     def known(self) -> list[_Known]:
         """Every approved move that the ledger has accepted, by approval, wave and number."""
         if self._known is None or self._known[0] != len(self.events):
-            self._known = (len(self.events), _known(self))
+            self._known = (len(self.events), _accepted_moves(self))
         return self._known[1]
 
     def add(self, *events: KnownEvent) -> None:
@@ -65,15 +73,15 @@ class _Turn:
             return
         self.events += events
         ledger = self.view.ledger
-        grown = ledger.but(events=(*ledger.events, *events))
-        self.view = self.view.but(ledger=grown)
+        grown = ledger.replace(events=(*ledger.events, *events))
+        self.view = self.view.replace(ledger=grown)
 
 
-def next_steps(view: View) -> Steps:
-    view = view.but(approved=each_once(view.approved))
-    turn = _Turn(view=view, facts=ClusterFacts.of(view.problem, view.migrations))
+def next_steps(view: ExecutorInput) -> Steps:
+    view = view.replace(approved=deduplicate(view.approved))
+    turn = _DecisionState(view=view, facts=ClusterFacts.of(view.problem, view.migrations))
     for approved in view.approved:
-        turn.add(*accept(view, turn.records, approved))
+        turn.add(*admit_plan(view, turn.records, approved))
     _observe_all(turn)
     _observe_foreign(turn)
     _break_circuit(turn)
@@ -97,8 +105,8 @@ def next_steps(view: View) -> Steps:
     )
     _hold_stale(turn, candidates, starts.stale)
     turn.add(*starts.events)
-    _put_off(turn, candidates, starts.waiting)
-    held = holders(turn.view, drains := _drains(turn))
+    _revert_announcements(turn, candidates, starts.waiting)
+    held = cordon_holders(turn.view, drains := _drains(turn))
     for approved in drains:
         record = turn.records.get(approved.id) or RequestRecord(id=approved.id)
         turn.effects += effects_due(turn.view, turn.facts, approved, record, held)
@@ -113,7 +121,7 @@ def next_steps(view: View) -> Steps:
     )
 
 
-def _unconsented(turn: _Turn) -> list[Waiting]:
+def _unconsented(turn: _DecisionState) -> list[Waiting]:
     """Moves that the ledger does not have, because owners have not approved them."""
     return [
         Waiting(
@@ -131,13 +139,13 @@ def _unconsented(turn: _Turn) -> list[Waiting]:
     ]
 
 
-def _absent(view: View, record: MoveRecord) -> Absent:
+def _absent(view: ExecutorInput, record: MoveRecord) -> MissingMigration:
     settled = record.state is not MoveState.INTENDED or is_unsent(view, record)
-    since = 0 if settled else settles_at(record)
-    return Absent(name=NamespacedName.parse(record.migration), since=since)
+    since = 0 if settled else claim_expires_at(record)
+    return MissingMigration(name=NamespacedName.parse(record.migration), since=since)
 
 
-def _known(turn: _Turn) -> list[_Known]:
+def _accepted_moves(turn: _DecisionState) -> list[_Known]:
     records = turn.records
     known = []
     for approved in turn.view.approved:
@@ -152,7 +160,7 @@ def _known(turn: _Turn) -> list[_Known]:
     return known
 
 
-def _observe_all(turn: _Turn) -> None:
+def _observe_all(turn: _DecisionState) -> None:
     for approved, move, request in turn.known:
         record = request.moves[move.id]
         if not record.in_flight:
@@ -177,7 +185,7 @@ def _observe_all(turn: _Turn) -> None:
             turn.without.add((approved.id, move.id))
 
 
-def _observe_foreign(turn: _Turn) -> None:
+def _observe_foreign(turn: _DecisionState) -> None:
     records = turn.records.values()
     own = {name for item in records for move in item.moves.values() for name in move.effects}
     mark = ledger_mark(turn.view.ledger)
@@ -190,7 +198,7 @@ def _observe_foreign(turn: _Turn) -> None:
     turn.add(*(_foreign_move(turn, item) for item in over if uid_of(item) not in seen))
 
 
-def _foreign_move(turn: _Turn, migration: KubernetesObject) -> ForeignMove:
+def _foreign_move(turn: _DecisionState, migration: KubernetesObject) -> ForeignMove:
     vm = vm_of(migration)
     state = at(migration, "status", "migrationState", default={})
     target = str(at(state, "targetNode", default=""))
@@ -211,16 +219,16 @@ def _foreign_move(turn: _Turn, migration: KubernetesObject) -> ForeignMove:
     )
 
 
-def _break_circuit(turn: _Turn) -> None:
+def _break_circuit(turn: _DecisionState) -> None:
     view = turn.view
-    reason = tripped(view.ledger, view.cluster, now=view.now, limits=view.breaker)
+    reason = breaker_reason(view.ledger, view.cluster, now=view.now, limits=view.breaker)
     if not reason or view.stop:
         return
     turn.add(breaker_event(reason, cluster=view.cluster, now=view.now))
-    turn.view = turn.view.but(stop=reason)
+    turn.view = turn.view.replace(stop=reason)
 
 
-def _end_all(turn: _Turn) -> None:
+def _end_all(turn: _DecisionState) -> None:
     """End pointless, late, void or stopped moves. A failed group ends all its moves in one turn."""
     for approved, move, _ in turn.known:
         request = turn.records[approved.id]
@@ -233,23 +241,23 @@ def _end_all(turn: _Turn) -> None:
             turn.add(event)
 
 
-def _drains(turn: _Turn) -> tuple[Approved, ...]:
+def _drains(turn: _DecisionState) -> tuple[Approved, ...]:
     """One for every occurrence that has nodes: the newest plan, with what others still say."""
     drains: dict[RequestId, Approved] = {}
     for item in turn.view.approved:
         if item.terms.maintenance is not None:
             known = drains.get(item.id)
-            drains[item.id] = item if known is None else _continued(known, item)
+            drains[item.id] = item if known is None else _merge_drain_plans(known, item)
     return tuple(drains.values())
 
 
-def _continued(earlier: Approved, newest: Approved) -> Approved:
+def _merge_drain_plans(earlier: Approved, newest: Approved) -> Approved:
     """The newest plan, which may be of some nodes only, with the nodes and stays of an earlier.
 
     One that may begin nothing does not stand in the place of one that may; no node of it begins.
     """
     first, other = newest, earlier
-    if newest.terms.barred and not earlier.terms.barred:
+    if newest.terms.blocked_reason and not earlier.terms.blocked_reason:
         first, other = earlier, newest
     before, now = earlier.terms.maintenance, newest.terms.maintenance
     mine = first.terms.maintenance
@@ -259,16 +267,16 @@ def _continued(earlier: Approved, newest: Approved) -> Approved:
     nodes = mine.nodes if other.terms.paused else (*before.nodes, *now.nodes)
     stays = (before.stays - moved) | now.stays
     both = replace(mine, nodes=tuple(dict.fromkeys(nodes)), stays=stays)
-    return replace(first, terms=first.terms.but(maintenance=both))
+    return replace(first, terms=first.terms.replace(maintenance=both))
 
 
-def _advance_nodes(turn: _Turn) -> None:
+def _advance_nodes(turn: _DecisionState) -> None:
     for approved in _drains(turn):
         record = turn.records.get(approved.id) or RequestRecord(id=approved.id)
         turn.add(*advance(turn.view, turn.facts, approved, record))
 
 
-def _candidates(turn: _Turn) -> tuple[Candidate, ...]:
+def _candidates(turn: _DecisionState) -> tuple[Candidate, ...]:
     candidates = []
     for approved, move, request in turn.known:
         record = request.moves[move.id]
@@ -289,7 +297,7 @@ def _candidates(turn: _Turn) -> tuple[Candidate, ...]:
     return tuple(candidates)
 
 
-def _targets(turn: _Turn) -> dict[str, str]:
+def _targets(turn: _DecisionState) -> dict[str, str]:
     """Planned targets of own migrations, by VMIM UID."""
     return {
         record.migration_uid: record.to
@@ -299,7 +307,9 @@ def _targets(turn: _Turn) -> dict[str, str]:
     }
 
 
-def _hold_stale(turn: _Turn, candidates: tuple[Candidate, ...], stale: tuple[Stale, ...]) -> None:
+def _hold_stale(
+    turn: _DecisionState, candidates: tuple[Candidate, ...], stale: tuple[OutdatedGroup, ...]
+) -> None:
     reasons = {(item.request, item.group): "; ".join(item.reasons) for item in stale}
     for candidate in candidates:
         reason = reasons.get((candidate.approved.id, candidate.move.group))
@@ -313,7 +323,9 @@ def _hold_stale(turn: _Turn, candidates: tuple[Candidate, ...], stale: tuple[Sta
             turn.add(event)
 
 
-def _put_off(turn: _Turn, candidates: tuple[Candidate, ...], waiting: tuple[Waiting, ...]) -> None:
+def _revert_announcements(
+    turn: _DecisionState, candidates: tuple[Candidate, ...], waiting: tuple[Waiting, ...]
+) -> None:
     """What was announced, and can neither come nor start now, is announced no more."""
     reasons = {(item.request, item.move): item.reason for item in waiting}
     for candidate in candidates:
@@ -333,5 +345,5 @@ def _put_off(turn: _Turn, candidates: tuple[Candidate, ...], waiting: tuple[Wait
             )
 
 
-def _in_flight(turn: _Turn) -> int:
+def _in_flight(turn: _DecisionState) -> int:
     return sum(turn.records[item.id].moves[move.id].in_flight for item, move, _ in turn.known)

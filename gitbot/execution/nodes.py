@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from gitbot.execution.facts import ClusterFacts, boot_id, is_ready
-from gitbot.execution.mark import CORDON_LABEL, is_marked, mark_of
-from gitbot.execution.requests import RequestRecord
-from gitbot.execution.state import BUSY, NodeRecord, fold_homes, fold_nodes
-from gitbot.execution.values import (
+from gitbot.execution.cluster_facts import ClusterFacts, boot_id, is_ready
+from gitbot.execution.executor_types import (
     Approved,
     Effect,
+    ExecutorInput,
     LabelNode,
     Maintenance,
     SetUnschedulable,
-    View,
 )
+from gitbot.execution.ledger_folds import BUSY, NodeRecord, fold_homes, fold_nodes
+from gitbot.execution.ownership import CORDON_LABEL, is_marked, mark_of
+from gitbot.execution.request_records import RequestRecord
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
-from gitbot.model.effect import label_value
-from gitbot.model.event_data import WindowTerms
-from gitbot.model.events import (
+from gitbot.model.ledger.effect_id import label_value
+from gitbot.model.ledger.event_parts import WindowTerms
+from gitbot.model.ledger.events import (
     HomeNoted,
     KnownEvent,
     NodeChanged,
@@ -29,14 +29,14 @@ from gitbot.model.events import (
     NodeState,
     WindowBegun,
 )
-from gitbot.model.ledger import node_file
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.ledger.ledger import node_file
+from gitbot.model.ledger.request_id import OccurrenceId
 
 WINDOW_LABEL = "placement.gitbot.dev/window"
 STATE_LABEL = "placement.gitbot.dev/state"
 
 
-def nodes_of(view: View, maintenance: Maintenance) -> dict[str, NodeRecord]:
+def nodes_of(view: ExecutorInput, maintenance: Maintenance) -> dict[str, NodeRecord]:
     """Every node of the occurrence with its state, in the order of draining."""
     known = fold_nodes(view.ledger, cluster=view.cluster, occurrence=maintenance.occurrence)
     names = dict.fromkeys([*maintenance.nodes, *known])  # earlier plans of it had nodes, too
@@ -56,7 +56,7 @@ def may_begin(nodes: Mapping[str, NodeRecord], node: str, most: int) -> str:
 
 
 def begin(
-    view: View,
+    view: ExecutorInput,
     facts: ClusterFacts,
     approved: Approved,
     node: str,
@@ -77,7 +77,9 @@ def begin(
     return (*first, _changed(view, maintenance, NodeState.DRAINING, facts_now))
 
 
-def home_event(view: View, approved: Approved, vm: NamespacedName, node: str) -> HomeNoted | None:
+def home_event(
+    view: ExecutorInput, approved: Approved, vm: NamespacedName, node: str
+) -> HomeNoted | None:
     maintenance = approved.terms.maintenance
     if maintenance is None:
         return None
@@ -95,7 +97,7 @@ def home_event(view: View, approved: Approved, vm: NamespacedName, node: str) ->
 
 
 def advance(
-    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord
+    view: ExecutorInput, facts: ClusterFacts, approved: Approved, record: RequestRecord
 ) -> tuple[NodeEvent, ...]:
     maintenance = _must(approved)
     events: list[NodeEvent] = []
@@ -114,7 +116,7 @@ def advance(
     return tuple(events)
 
 
-def holders(view: View, drains: Iterable[Approved]) -> dict[str, OccurrenceId]:
+def cordon_holders(view: ExecutorInput, drains: Iterable[Approved]) -> dict[str, OccurrenceId]:
     """The occurrence that labels each node: the first of those that have it out of service."""
     found: dict[str, OccurrenceId] = {}
     for maintenance in map(_must, drains):
@@ -125,7 +127,7 @@ def holders(view: View, drains: Iterable[Approved]) -> dict[str, OccurrenceId]:
 
 
 def effects_due(
-    view: View,
+    view: ExecutorInput,
     facts: ClusterFacts,
     approved: Approved,
     record: RequestRecord,
@@ -156,7 +158,11 @@ def effects_due(
 
 
 def _cordon_due(
-    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
+    view: ExecutorInput,
+    facts: ClusterFacts,
+    approved: Approved,
+    record: RequestRecord,
+    node: NodeRecord,
 ) -> bool | None:
     """True: cordon, False: uncordon, None: leave it as it is."""
     maintenance = _must(approved)
@@ -170,7 +176,11 @@ def _cordon_due(
 
 
 def _is_released(
-    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
+    view: ExecutorInput,
+    facts: ClusterFacts,
+    approved: Approved,
+    record: RequestRecord,
+    node: NodeRecord,
 ) -> bool:
     """Whether gitbot takes back its own cordon, which stands."""
     maintenance = _must(approved)
@@ -192,7 +202,9 @@ def _is_given_up(approved: Approved, record: RequestRecord, node: NodeRecord) ->
     return bool(record.cancelled) or (_must(approved).removed and record.finished)
 
 
-def _why_ended(view: View, approved: Approved, record: RequestRecord, node: NodeRecord) -> str:
+def _why_ended(
+    view: ExecutorInput, approved: Approved, record: RequestRecord, node: NodeRecord
+) -> str:
     """Why a draining node that is in service is drained no more; "" if it still is."""
     if _is_given_up(approved, record, node):
         return "the drain was cancelled" if record.cancelled else "its window was removed"
@@ -201,7 +213,7 @@ def _why_ended(view: View, approved: Approved, record: RequestRecord, node: Node
 
 
 def _begins_without_moves(
-    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: str
+    view: ExecutorInput, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: str
 ) -> bool:
     maintenance = _must(approved)
     denied = {item.group for item in view.denied if item.request == approved.id}
@@ -213,12 +225,16 @@ def _begins_without_moves(
     return is_open and not mine and empty and not _is_stopped(view, approved, record)
 
 
-def _is_stopped(view: View, approved: Approved, record: RequestRecord) -> bool:
-    return bool(view.stop or approved.terms.barred or record.cancelled)
+def _is_stopped(view: ExecutorInput, approved: Approved, record: RequestRecord) -> bool:
+    return bool(view.stop or approved.terms.blocked_reason or record.cancelled)
 
 
 def _next_change(
-    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
+    view: ExecutorInput,
+    facts: ClusterFacts,
+    approved: Approved,
+    record: RequestRecord,
+    node: NodeRecord,
 ) -> tuple[NodeState, NodeFacts, str] | None:
     """The node's next state with what is new about it, and why."""
     state, reason = _next_state(view, facts, approved, record, node)
@@ -240,7 +256,11 @@ def _next_change(
 
 
 def _next_state(
-    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
+    view: ExecutorInput,
+    facts: ClusterFacts,
+    approved: Approved,
+    record: RequestRecord,
+    node: NodeRecord,
 ) -> tuple[NodeState | None, str]:
     maintenance = _must(approved)
     found = facts.nodes.get(node.node)
@@ -290,7 +310,11 @@ def _in_flight(record: RequestRecord, node: NodeRecord) -> bool:
 
 
 def _changed(
-    view: View, maintenance: Maintenance, state: NodeState, facts: NodeFacts, reason: str = ""
+    view: ExecutorInput,
+    maintenance: Maintenance,
+    state: NodeState,
+    facts: NodeFacts,
+    reason: str = "",
 ) -> NodeChanged:
     return NodeChanged(
         file=node_file(view.cluster, maintenance.occurrence),
@@ -303,7 +327,7 @@ def _changed(
     )
 
 
-def _window_begun(view: View, approved: Approved, file: str) -> WindowBegun:
+def _window_begun(view: ExecutorInput, approved: Approved, file: str) -> WindowBegun:
     maintenance = _must(approved)
     return WindowBegun(
         file=file,
@@ -324,7 +348,7 @@ def _window_begun(view: View, approved: Approved, file: str) -> WindowBegun:
 
 
 def _labels(
-    view: View, maintenance: Maintenance, found: KubernetesObject, state: NodeState
+    view: ExecutorInput, maintenance: Maintenance, found: KubernetesObject, state: NodeState
 ) -> dict[str, str | None]:
     """The labels of a node in that state. The mark of a cordon that a person undid goes."""
     busy = state in BUSY

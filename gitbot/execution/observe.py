@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gitbot.execution.facts import ClusterFacts, is_own, new_breaches
-from gitbot.execution.fence import is_free
-from gitbot.execution.mark import is_of_ledger, ledger_mark
-from gitbot.execution.requests import MoveRecord
-from gitbot.execution.values import (
-    OTHERWISE,
+from gitbot.execution.claims import is_free
+from gitbot.execution.cluster_facts import ClusterFacts, is_own, new_breaches
+from gitbot.execution.executor_types import (
+    STORED_DIFFERENTLY,
     STORED_OTHERWISE,
     Approved,
     DeleteMigration,
-    View,
+    ExecutorInput,
 )
+from gitbot.execution.ownership import is_of_ledger, ledger_mark
+from gitbot.execution.request_records import MoveRecord
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, uid_of
 from gitbot.kubernetes.phases import phase_of
-from gitbot.model.events import FINAL_STATES, MoveChanged, MoveState
-from gitbot.model.ledger import request_file
-from gitbot.model.plan import Move
+from gitbot.model.ledger.events import FINAL_STATES, MoveChanged, MoveState
+from gitbot.model.ledger.ledger import request_file
+from gitbot.model.plan.plan import Move
 
 UNEXPECTED = "unexpected-landing"
 VANISHED = "vanished"
@@ -29,7 +29,7 @@ RECALLED = {
     "withdrawing": MoveState.WITHDRAWN,
     "expiring": MoveState.EXPIRED,
     "overdue": MoveState.FAILED,
-    OTHERWISE: MoveState.FAILED,
+    STORED_DIFFERENTLY: MoveState.FAILED,
 }
 """Outcomes of moves whose VMIM gitbot itself deletes, and the state in which they end."""
 
@@ -38,7 +38,7 @@ RECALLED = {
 class Subject:
     """One running move: what was approved, and what the ledger knows about it."""
 
-    view: View
+    view: ExecutorInput
     facts: ClusterFacts
     approved: Approved
     move: Move
@@ -61,7 +61,7 @@ class Observation:
     claimed: bool = False
 
 
-def move_fields(view: View, approved: Approved, move: Move) -> dict[str, Any]:
+def move_fields(view: ExecutorInput, approved: Approved, move: Move) -> dict[str, Any]:
     """What `MoveApproved` and `MoveChanged` both say: which move it is, and who approved it."""
     approval = approved.approval
     return {
@@ -83,7 +83,7 @@ def move_fields(view: View, approved: Approved, move: Move) -> dict[str, Any]:
 
 
 def move_event(
-    view: View,
+    view: ExecutorInput,
     approved: Approved,
     move: Move,
     state: MoveState,
@@ -306,7 +306,7 @@ def _recall(subject: Subject, migration: KubernetesObject, phase: str) -> tuple[
     if phase not in ("", "Pending"):
         return None
     if at(migration, "spec", "addedNodeSelector", default={}) != subject.move.added_node_selector:
-        return OTHERWISE, STORED_OTHERWISE
+        return STORED_DIFFERENTLY, STORED_OTHERWISE
     if _restarted(subject):
         return "withdrawing", "the VM was restarted since the plan was made"
     if subject.approved.terms.void:

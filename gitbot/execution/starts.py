@@ -5,31 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gitbot.execution.endings import next_span, next_start
-from gitbot.execution.facts import ClusterFacts, Slots
-from gitbot.execution.fence import next_claim, settles_at
+from gitbot.execution.claims import claim_expires_at, next_claim
+from gitbot.execution.cluster_facts import ClusterFacts, Slots
+from gitbot.execution.executor_types import (
+    REFUSED,
+    Approved,
+    CreateMigration,
+    Effect,
+    ExecutorInput,
+    OutdatedGroup,
+    Waiting,
+)
+from gitbot.execution.ledger_folds import BUSY, NodeRecord
 from gitbot.execution.nodes import begin, home_event, may_begin, nodes_of
 from gitbot.execution.observe import move_event
-from gitbot.execution.requests import MoveRecord, RequestRecord
-from gitbot.execution.state import BUSY, NodeRecord
-from gitbot.execution.trial import refusals
-from gitbot.execution.values import REFUSED, Approved, CreateMigration, Effect, Stale, View, Waiting
+from gitbot.execution.request_records import MoveRecord, RequestRecord
+from gitbot.execution.start_simulation import refusals
+from gitbot.execution.terminate import next_span, next_start
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubevirt.source_node import lost_of, silence_of
-from gitbot.model.effect import EffectId
-from gitbot.model.events import KnownEvent, MoveChanged, MoveState, NodeState
 from gitbot.model.grouping import grouped
-from gitbot.model.instants import format_instant
-from gitbot.model.plan import Move, MoveRef
-from gitbot.model.problem import Pin
-from gitbot.model.request_id import RequestId
-from gitbot.model.value import Frozen
+from gitbot.model.ledger.effect_id import EffectId
+from gitbot.model.ledger.events import KnownEvent, MoveChanged, MoveState, NodeState
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Move, MoveRef
+from gitbot.model.plan.problem import Pin
+from gitbot.model.struct import FrozenStruct
+from gitbot.model.text.instants import format_instant
 
 MOST_REFUSALS = 8  # by the checks, in one look: each costs a replay of the whole cluster
 BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
 
 
-class Candidate(Frozen, frozen=True, kw_only=True):
+class Candidate(FrozenStruct, frozen=True, kw_only=True):
     """A move that has no VMIM and has not ended. `intended`: the ledger has announced it.
 
     `claimed`: it may still be created at any moment, so that its place and its slot are taken.
@@ -43,7 +51,7 @@ class Candidate(Frozen, frozen=True, kw_only=True):
     claimed: bool
 
 
-class Unfinished(Frozen, frozen=True, kw_only=True):
+class Unfinished(FrozenStruct, frozen=True, kw_only=True):
     """A move of an approved plan that has not ended: it waits or runs."""
 
     approved: Approved
@@ -51,7 +59,7 @@ class Unfinished(Frozen, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True, kw_only=True)
-class _Round:
+class _StartRound:
     slots: Slots
     nodes: dict[RequestId, dict[str, NodeRecord]]
     candidates: tuple[Candidate, ...]
@@ -60,28 +68,28 @@ class _Round:
     chosen: list[Candidate] = field(default_factory=list)
     begins: list[tuple[Approved, str]] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
-    stale: list[Stale] = field(default_factory=list)
+    stale: list[OutdatedGroup] = field(default_factory=list)
     refused: int = 0
     waits: dict[tuple[RequestId, str, int, int], frozenset[int]] = field(default_factory=dict)
 
 
-class Starts(Frozen, frozen=True, kw_only=True):
+class Starts(FrozenStruct, frozen=True, kw_only=True):
     """What starts, what waits, and the groups that the checks refuse."""
 
     events: tuple[KnownEvent, ...]
     effects: tuple[Effect, ...]
     waiting: tuple[Waiting, ...]
-    stale: tuple[Stale, ...]
+    stale: tuple[OutdatedGroup, ...]
 
 
 def choose_starts(
-    view: View,
+    view: ExecutorInput,
     facts: ClusterFacts,
     candidates: tuple[Candidate, ...],
     *,
     unfinished: Iterable[Unfinished],
     targets: Mapping[str, str],
-    stale: tuple[Stale, ...],
+    stale: tuple[OutdatedGroup, ...],
 ) -> Starts:
     """Choose greedily in the given order; first all of them, then one by one if a rule refuses."""
     if not candidates:
@@ -90,9 +98,9 @@ def choose_starts(
     plans = grouped((item.approved.approval.digest, item) for item in unfinished)
     known = {digest: {item.move.ref: item for item in items} for digest, items in plans.items()}
 
-    def look(*, careful: bool) -> _Round:
+    def look(*, careful: bool) -> _StartRound:
         slots = Slots(facts, view.problem.limits, targets)
-        begun = _Round(
+        begun = _StartRound(
             slots=slots, nodes={}, candidates=candidates, unfinished=known, blocked=set(blocked)
         )
         return _look(view, facts, begun, careful=careful)
@@ -104,7 +112,9 @@ def choose_starts(
     return _starts(view, facts, quick, stale)
 
 
-def _look(view: View, facts: ClusterFacts, look: _Round, *, careful: bool) -> _Round:
+def _look(
+    view: ExecutorInput, facts: ClusterFacts, look: _StartRound, *, careful: bool
+) -> _StartRound:
     plans = {id(item.approved): item.approved for item in look.candidates}
     for approved in plans.values():  # plans of one window may have different nodes
         if approved.terms.maintenance is not None:
@@ -142,7 +152,7 @@ def _look(view: View, facts: ClusterFacts, look: _Round, *, careful: bool) -> _R
 
 def _to_come(candidate: Candidate) -> Waiting:
     record = candidate.record
-    until = settles_at(record)
+    until = claim_expires_at(record)
     who = record.claim.executor if record.claim is not None else ""
     what = f"it is announced: {f'executor {who}' if who else 'an executor'} may create it"
     return Waiting(
@@ -155,7 +165,7 @@ def _to_come(candidate: Candidate) -> Waiting:
 
 
 def _refusal(
-    view: View, facts: ClusterFacts, look: _Round, candidate: Candidate
+    view: ExecutorInput, facts: ClusterFacts, look: _StartRound, candidate: Candidate
 ) -> tuple[str, int, bool]:
     """Why not now ("" if now), until when, and whether a short wait may help."""
     move, approved, record = candidate.move, candidate.approved, candidate.record
@@ -166,7 +176,7 @@ def _refusal(
         return "outside its allowed time", opens, False
     if view.stop:
         return f"stopped: {view.stop}", 0, False
-    gate = approved.terms.gate or _node_gate(look, candidate)
+    gate = approved.terms.pause_reason or _node_gate(look, candidate)
     if gate:
         return gate, 0, False
     pause = record.changed_at + BACK_OFF * 2 ** max(0, record.attempt - 1)
@@ -204,7 +214,7 @@ def _taken(facts: ClusterFacts, candidate: Candidate) -> str:
     return f"a migration named {name} is not gitbot's" if taken else ""
 
 
-def _node_gate(look: _Round, candidate: Candidate) -> str:
+def _node_gate(look: _StartRound, candidate: Candidate) -> str:
     maintenance = candidate.approved.terms.maintenance
     nodes = look.nodes.get(candidate.approved.id)
     source, target = candidate.move.source.node, candidate.move.to.node
@@ -215,7 +225,7 @@ def _node_gate(look: _Round, candidate: Candidate) -> str:
     return may_begin(nodes, source, maintenance.max_nodes_at_once)
 
 
-def _awaited(candidate: Candidate, look: _Round) -> str:
+def _awaited(candidate: Candidate, look: _StartRound) -> str:
     """The unfinished move of the same plan that this one waits for, in words; "" if none.
 
     Groups that are proposed again and nodes that wait for their turn do not block others.
@@ -237,7 +247,7 @@ def _awaited(candidate: Candidate, look: _Round) -> str:
     return ""
 
 
-def _waits(approved: Approved, look: _Round) -> frozenset[int]:
+def _waits(approved: Approved, look: _StartRound) -> frozenset[int]:
     """Candidates of a plan that block no others. Decided again when a node or a group changes."""
     state = (approved.id, approved.approval.digest, len(look.begins), len(look.blocked))
     known = look.waits.get(state)
@@ -251,7 +261,9 @@ def _waits(approved: Approved, look: _Round) -> frozenset[int]:
     return known
 
 
-def _replay_refusal(view: View, facts: ClusterFacts, look: _Round, candidate: Candidate) -> str:
+def _replay_refusal(
+    view: ExecutorInput, facts: ClusterFacts, look: _StartRound, candidate: Candidate
+) -> str:
     if look.refused >= MOST_REFUSALS:
         return "others before it do not pass the checks now"
     batch = [_as_is(facts, item.move) for item in (*look.chosen, candidate)]
@@ -261,23 +273,25 @@ def _replay_refusal(view: View, facts: ClusterFacts, look: _Round, candidate: Ca
     look.refused += 1
     if not look.chosen and not facts.unfinished:
         group = (candidate.approved.id, candidate.move.group)
-        look.stale.append(Stale(request=group[0], group=group[1], reasons=reasons))
+        look.stale.append(OutdatedGroup(request=group[0], group=group[1], reasons=reasons))
         look.blocked.add(group)
     return reasons[0]
 
 
-def _take(facts: ClusterFacts, look: _Round, candidate: Candidate) -> None:
+def _take(facts: ClusterFacts, look: _StartRound, candidate: Candidate) -> None:
     move, approved = candidate.move, candidate.approved
     look.slots.take(facts.node_of(move.vm.namespaced_name), move.to.node)
     look.chosen.append(candidate)
     nodes = look.nodes.get(approved.id, {})
     source = nodes.get(move.source.node)
     if source is not None and source.state not in BUSY:
-        nodes[source.node] = source.but(state=NodeState.DRAINING)
+        nodes[source.node] = source.replace(state=NodeState.DRAINING)
         look.begins.append((approved, source.node))
 
 
-def _starts(view: View, facts: ClusterFacts, look: _Round, stale: tuple[Stale, ...]) -> Starts:
+def _starts(
+    view: ExecutorInput, facts: ClusterFacts, look: _StartRound, stale: tuple[OutdatedGroup, ...]
+) -> Starts:
     events: list[KnownEvent] = []
     effects: list[Effect] = []
     for approved, node in look.begins:
@@ -290,7 +304,7 @@ def _starts(view: View, facts: ClusterFacts, look: _Round, stale: tuple[Stale, .
         span = next_span(view, candidate.approved, candidate.move, candidate.request)
         ends = span.end if span is not None else view.now
         claim = next_claim(view, candidate.record, ends=ends)
-        event = _intended(view, candidate, move, attempt).but(claim=claim)
+        event = _intended(view, candidate, move, attempt).replace(claim=claim)
         events.append(event)
         home = home_event(view, candidate.approved, move.vm.namespaced_name, move.source.node)
         events += [home] if home and not candidate.intended else []
@@ -311,7 +325,7 @@ def _starts(view: View, facts: ClusterFacts, look: _Round, stale: tuple[Stale, .
     )
 
 
-def _intended(view: View, candidate: Candidate, move: Move, attempt: int) -> MoveChanged:
+def _intended(view: ExecutorInput, candidate: Candidate, move: Move, attempt: int) -> MoveChanged:
     return move_event(
         view,
         candidate.approved,

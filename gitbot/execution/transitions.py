@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gitbot.errors import Bug
-from gitbot.execution.requests import MoveRecord, fold_move, fold_requests
-from gitbot.model.events import KnownEvent, MoveApproved, MoveChanged, MoveState
-from gitbot.model.ledger import Ledger
-from gitbot.model.request_id import RequestId
+from gitbot.execution.request_records import MoveRecord, fold_move, fold_requests
+from gitbot.model.ledger.events import KnownEvent, MoveApproved, MoveChanged, MoveState
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import RequestId
 
 _A, _H, _W, _I = MoveState.APPROVED, MoveState.HELD, MoveState.WAITING, MoveState.INTENDED
 _C, _R, _F = MoveState.CREATED, MoveState.RUNNING, MoveState.FAILED

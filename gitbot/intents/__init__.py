@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from gitbot.intents.approvals_needed import OwnershipRules, needs_of
 from gitbot.intents.codeowners import PLACES as CODEOWNERS_PLACES
-from gitbot.intents.conflicts import TOO_SHORT, conflicts, without_clockless
+from gitbot.intents.file_layout import is_below, is_ours, is_read, proposal_file
 from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import Intent, IntentSet
-from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
-from gitbot.intents.kinds.load_rule import LoadRuleSpec
-from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec, NodesSpec
-from gitbot.intents.kinds.migration_request import MigrationRequestSpec
-from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec
-from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
-from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
-from gitbot.intents.manifests import misleading_labels
-from gitbot.intents.needs import Ownership, needs_of
-from gitbot.intents.openings import stops, without_finished
-from gitbot.intents.places import is_below, is_ours, is_read, proposal_file
+from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
+from gitbot.intents.kinds.load_rule.spec import LoadRuleSpec
+from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec, NodesSpec
+from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
+from gitbot.intents.kinds.placement_proposal.spec import PlacementProposalSpec
+from gitbot.intents.kinds.placement_rule.spec import PlacementRuleSpec
+from gitbot.intents.kinds.zone_anti_affinity.spec import ZoneAntiAffinitySpec
+from gitbot.intents.misleading_labels import misleading_labels
+from gitbot.intents.never_open import stops, without_finished
 from gitbot.intents.reader import read_intents
 from gitbot.intents.schedules import ScheduleSpec
+from gitbot.intents.window_conflicts import TOO_SHORT, conflicts, without_clockless
 
 __all__ = [
     "CODEOWNERS_PLACES",
@@ -30,7 +30,7 @@ __all__ = [
     "MaintenanceWindowSpec",
     "MigrationRequestSpec",
     "NodesSpec",
-    "Ownership",
+    "OwnershipRules",
     "PlacementProposalSpec",
     "PlacementRuleSpec",
     "ScheduleSpec",

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from gitbot.documents.fields import Value
-from gitbot.intents.fields import UNIQUE, LabelKey, Namespace
 from gitbot.intents.selectors import LabelSelector, NodeSelectorTerm
+from gitbot.intents.spec_fields import UNIQUE, LabelKey, Namespace
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

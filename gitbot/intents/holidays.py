@@ -8,14 +8,14 @@ from dataclasses import replace
 from gitbot.calendar import Holiday, occurrences, read_calendar
 from gitbot.documents import TOP, Path, Position, finding_at, shown
 from gitbot.intents.intent import Intent
-from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
-from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
+from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
+from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec
 from gitbot.intents.schedules import CalendarSpec, is_sound, problems_of
-from gitbot.model.canonical import digest
-from gitbot.model.findings import Finding
-from gitbot.model.instants import FOREVER, Interval
-from gitbot.model.names import CONFIGURATION_FILE
-from gitbot.model.words import nearest
+from gitbot.model.plan.findings import Finding
+from gitbot.model.text.canonical import digest
+from gitbot.model.text.instants import FOREVER, Interval
+from gitbot.model.text.names import CONFIGURATION_FILE
+from gitbot.model.text.wording import nearest
 
 ALWAYS = Interval(start=0, end=FOREVER)
 MOST = 500

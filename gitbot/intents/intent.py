@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 from gitbot.calendar import Holiday
 from gitbot.documents import Positions
 from gitbot.documents.fields import Value
-from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
-from gitbot.intents.kinds.load_rule import LoadRuleSpec
-from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
-from gitbot.intents.kinds.migration_request import MigrationRequestSpec
-from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec
-from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
-from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
-from gitbot.model.canonical import digest
-from gitbot.model.later import Later
-from gitbot.model.names import IntentRef
+from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
+from gitbot.intents.kinds.load_rule.spec import LoadRuleSpec
+from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec
+from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
+from gitbot.intents.kinds.placement_proposal.spec import PlacementProposalSpec
+from gitbot.intents.kinds.placement_rule.spec import PlacementRuleSpec
+from gitbot.intents.kinds.zone_anti_affinity.spec import ZoneAntiAffinitySpec
+from gitbot.model.lazy_fields import LazyFields
+from gitbot.model.text.canonical import digest
+from gitbot.model.text.names import IntentRef
 
 Spec = (
     ZoneAntiAffinitySpec
@@ -33,7 +33,7 @@ S = TypeVar("S", bound=Value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intent(Later):
+class Intent(LazyFields):
     """One valid document. `spec` is the value of its kind (`gitbot.intents.kinds`).
 
     `spec_digest` identifies the meaning of the spec and ignores layout, comments and fields at

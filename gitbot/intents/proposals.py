@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitbot.documents import write_document
-from gitbot.model.instants import format_instant
-from gitbot.model.names import API_VERSION, IntentRef
-from gitbot.model.plan import Move, NodeRef
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Move, NodeRef
+from gitbot.model.text.instants import format_instant
+from gitbot.model.text.names import API_VERSION, IntentRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,12 +25,7 @@ from gitbot.documents import (
     value_at,
 )
 from gitbot.documents.fields import decode
-from gitbot.intents.conflicts import conflicts
-from gitbot.intents.holidays import with_holidays
-from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
-from gitbot.intents.openings import never_open
-from gitbot.intents.owners import check_owner, missing_owners
-from gitbot.intents.places import (
+from gitbot.intents.file_layout import (
     check_file_name,
     check_place,
     check_twins,
@@ -39,12 +34,17 @@ from gitbot.intents.places import (
     is_proposal_file,
     proposal_file,
 )
+from gitbot.intents.folder_owners import check_owner, missing_owners
+from gitbot.intents.holidays import with_holidays
+from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
+from gitbot.intents.never_open import never_open
 from gitbot.intents.registry import KINDS, Kind, document_model, document_schema
 from gitbot.intents.schedules import ScheduleSpec, check_times
-from gitbot.model.findings import Finding, has_errors, sort_key
-from gitbot.model.later import with_later
-from gitbot.model.names import CONFIGURATION_FILE, IntentRef
-from gitbot.model.words import nearest
+from gitbot.intents.window_conflicts import conflicts
+from gitbot.model.lazy_fields import with_later
+from gitbot.model.plan.findings import Finding, has_errors, sort_key
+from gitbot.model.text.names import CONFIGURATION_FILE, IntentRef
+from gitbot.model.text.wording import nearest
 from gitbot.settings import Settings
 
 # A proposal lists every move. This is enough for 4,000 moves; people do not write these files.

@@ -12,17 +12,15 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, create_mo
 from gitbot.documents import Report, formats, schemas
 from gitbot.documents.fields import Value
 from gitbot.errors import UsageError
-from gitbot.intents.fields import IntentName, LabelKey, Labels, Namespace
-from gitbot.intents.kinds import (
-    freeze_window,
-    load_rule,
-    maintenance_window,
-    migration_request,
-    placement_proposal,
-    placement_rule,
-    zone_anti_affinity,
-)
-from gitbot.model.names import API_VERSION
+from gitbot.intents.kinds.freeze_window import spec as freeze_window
+from gitbot.intents.kinds.load_rule import spec as load_rule
+from gitbot.intents.kinds.maintenance_window import spec as maintenance_window
+from gitbot.intents.kinds.migration_request import spec as migration_request
+from gitbot.intents.kinds.placement_proposal import spec as placement_proposal
+from gitbot.intents.kinds.placement_rule import spec as placement_rule
+from gitbot.intents.kinds.zone_anti_affinity import spec as zone_anti_affinity
+from gitbot.intents.spec_fields import IntentName, LabelKey, Labels, Namespace
+from gitbot.model.text.names import API_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +110,7 @@ def document_model(name: str) -> type[BaseModel]:
 @cache
 def document_schema(name: str) -> dict[str, Any]:
     schema = document_model(name).model_json_schema(by_alias=True)
-    return schemas.dressed(schema, kind=name, description=KINDS[name].description)
+    return schemas.with_schema_frame(schema, kind=name, description=KINDS[name].description)
 
 
 def json_schema(kind: str) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field, PrivateAttr, WithJsonSchema
 from gitbot.calendar import Holiday, Problem, Schedule, check_schedule
 from gitbot.documents import Path, Report, formats, schemas, value_at
 from gitbot.documents.fields import Duration, Text, TimeZone, Value
-from gitbot.intents.fields import UNIQUE, LocalDate, LocalTime
-from gitbot.model.findings import Severity
+from gitbot.intents.spec_fields import UNIQUE, LocalDate, LocalTime
+from gitbot.model.plan.findings import Severity
 
 Recurrence = Annotated[Text, WithJsonSchema(schemas.RECURRENCE)]
 

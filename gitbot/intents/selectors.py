@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 
 from gitbot.documents import Path, Report, shown, value_at
 from gitbot.documents.fields import Value
-from gitbot.intents.fields import UNIQUE, LabelKey, Labels, LabelValue, Name
+from gitbot.intents.spec_fields import UNIQUE, LabelKey, Labels, LabelValue, Name
 
 
 def _when(operators: list[str], then: dict[str, Any]) -> dict[str, Any]:

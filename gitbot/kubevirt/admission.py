@@ -20,7 +20,7 @@ from gitbot.kubernetes.objects import (
 )
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import controller_user, gate
+from gitbot.kubevirt.kubevirt_object import controller_user, gate
 from gitbot.kubevirt.webhook_answers import (
     Admitted,
     Cause,

@@ -14,7 +14,7 @@ from gitbot.kubernetes.objects import Json, KubernetesObject, annotations_of, at
 from gitbot.kubernetes.quantities import milli, units_of, whole
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import (
+from gitbot.kubevirt.kubevirt_object import (
     DEFAULT_CPU_ALLOCATION_RATIO,
     DEFAULT_MEMORY_OVERCOMMIT,
     emulation,

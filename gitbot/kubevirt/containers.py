@@ -13,7 +13,7 @@ from typing import Any
 from gitbot.kubernetes.objects import Json, KubernetesObject, annotations_of, at
 from gitbot.kubevirt import names
 from gitbot.kubevirt.compute_resources import EPHEMERAL_STORAGE, Amounts
-from gitbot.kubevirt.configuration import gate, setting, support_resource
+from gitbot.kubevirt.kubevirt_object import gate, setting, support_resource
 from gitbot.kubevirt.memory_overhead import dedicated, guaranteed
 
 _IMAGE = "registry.invalid/kubevirt/virt-launcher"

@@ -19,8 +19,8 @@ from gitbot.kubernetes.objects import (
 )
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import setting
-from gitbot.kubevirt.pods import is_launcher
+from gitbot.kubevirt.kubevirt_object import setting
+from gitbot.kubevirt.launcher_pods import is_launcher
 from gitbot.kubevirt.webhook_answers import Admitted, WebhookAnswer, denied
 
 _WEBHOOK = "virt-launcher-eviction-interceptor.kubevirt.io"

@@ -16,7 +16,6 @@ from gitbot.kubevirt.compute_resources import (
     compute_resources,
     resource_claims,
 )
-from gitbot.kubevirt.configuration import gate, setting
 from gitbot.kubevirt.containers import (
     container,
     helper_containers,
@@ -24,9 +23,10 @@ from gitbot.kubevirt.containers import (
     init_containers,
     quantities,
 )
+from gitbot.kubevirt.kubevirt_object import gate, setting
+from gitbot.kubevirt.launcher_pods import hotplugged_volumes
 from gitbot.kubevirt.memory_overhead import memory_overhead
 from gitbot.kubevirt.node_selector import launcher_affinity, launcher_node_selector
-from gitbot.kubevirt.pods import hotplugged_volumes
 
 _COPIED = ("schedulerName", "tolerations", "topologySpreadConstraints", "priorityClassName")
 _NOT_FOR_PODS = (

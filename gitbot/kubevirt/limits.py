@@ -9,8 +9,8 @@ from __future__ import annotations
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at
 from gitbot.kubernetes.phases import FINAL_PHASES, phase_of
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import setting
-from gitbot.model.decoding import decoding
+from gitbot.kubevirt.kubevirt_object import setting
+from gitbot.model.text.decoding import decoding
 
 PARALLEL = 5
 PER_SOURCE = 2

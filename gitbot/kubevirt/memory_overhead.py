@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
 from gitbot.kubernetes.quantities import milli, whole
-from gitbot.kubevirt.configuration import setting
+from gitbot.kubevirt.kubevirt_object import setting
 
 MI = 1024 * 1024
 # monitor 25, launcher 100, virtlogd 25, virtqemud 40, qemu 30

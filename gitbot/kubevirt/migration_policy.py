@@ -10,8 +10,8 @@ from typing import Any
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of, name_of
 from gitbot.kubernetes.quantities import whole
-from gitbot.kubevirt.configuration import setting
-from gitbot.model.decoding import decoding
+from gitbot.kubevirt.kubevirt_object import setting
+from gitbot.model.text.decoding import decoding
 
 _DEFAULTS: Mapping[str, Any] = {
     "allowAutoConverge": False,

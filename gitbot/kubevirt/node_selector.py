@@ -11,7 +11,7 @@ from typing import Any
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, with_value
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import gate, setting
+from gitbot.kubevirt.kubevirt_object import gate, setting
 
 HOST_MODEL = "host-model"
 HOST_PASSTHROUGH = "host-passthrough"

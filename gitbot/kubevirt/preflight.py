@@ -11,13 +11,13 @@ from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, name_of, uid_of
 from gitbot.kubernetes.phases import FINAL_PHASES, is_final, phase_of
-from gitbot.kubevirt.configuration import version_of
 from gitbot.kubevirt.eviction import eviction_words
-from gitbot.kubevirt.pods import backup_in_progress, hotplugged_volumes, is_deleting
+from gitbot.kubevirt.kubevirt_object import version_of
+from gitbot.kubevirt.launcher_pods import backup_in_progress, hotplugged_volumes, is_deleting
 from gitbot.kubevirt.source_node import silence_of
 from gitbot.kubevirt.target_pod import selector_collisions, vendor_guard_is_off
 from gitbot.kubevirt.target_refusals import why_no_target
-from gitbot.model.diagnosis import Check, failed, passed, warned
+from gitbot.model.plan.diagnosis import Check, failed, passed, warned
 
 RESTART_NEEDED = "restart needed"
 PINS_SINCE = (1, 6, 0)  # spec.addedNodeSelector: absent in v1.5.0, present in v1.6.0 without a gate

@@ -9,8 +9,8 @@ import re
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of, name_of
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import gate, setting
 from gitbot.kubevirt.containers import container_disks
+from gitbot.kubevirt.kubevirt_object import gate, setting
 
 
 def why_no_target(

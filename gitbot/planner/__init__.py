@@ -4,7 +4,7 @@ This room knows rules and goals, never intents. It asks `constraints` what may s
 file, clock or network.
 """
 
-from gitbot.planner.make import make_plan
-from gitbot.planner.timing import Copies
+from gitbot.planner.plan import make_plan
+from gitbot.planner.schedule.timing import Copies
 
 __all__ = ["Copies", "make_plan"]

@@ -6,30 +6,30 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gitbot.constraints.zone_anti_affinity import all_apart
+from gitbot.constraints.rules.zone_anti_affinity import all_apart
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
-from gitbot.model.plan import (
+from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint
+from gitbot.model.plan.plan import (
     Hold,
-    Minimised,
     Move,
     MoveRef,
+    ObjectiveValue,
     PlacementPlan,
     RuleState,
     SnapshotRef,
     Wave,
 )
-from gitbot.model.problem import HealRule
-from gitbot.planner.board import Board
+from gitbot.model.plan.problem import HealRule
 from gitbot.planner.bounds import bound
 from gitbot.planner.checks import checks_of
-from gitbot.planner.schedule import Timed, Timetable
-from gitbot.planner.step import Draft, Step, in_any_order
-from gitbot.planner.ties import ties
-from gitbot.planner.waves import waves_of
+from gitbot.planner.plan_types import Draft, Step, in_any_order
+from gitbot.planner.schedule.dependencies import ties
+from gitbot.planner.schedule.schedule import Timed, Timetable
+from gitbot.planner.schedule.waves import waves_of
+from gitbot.planner.state.plan_state import PlanState
 
 
-def assemble(board: Board, drafts: Sequence[Draft], found: Timetable) -> PlacementPlan:
+def assemble(board: PlanState, drafts: Sequence[Draft], found: Timetable) -> PlacementPlan:
     facts = board.facts
     problem = facts.problem
     timed, refs = _numbered(found.timed)
@@ -64,7 +64,7 @@ def assemble(board: Board, drafts: Sequence[Draft], found: Timetable) -> Placeme
 
 def _minimised(
     moves: Sequence[Move], holds: Sequence[Hold], rules: Sequence[RuleState]
-) -> tuple[Minimised, ...]:
+) -> tuple[ObjectiveValue, ...]:
     """What the search compares plans by, first to last. It asks the scorer only between equals."""
     amounts = {
         "newBreaches": sum(max(0, rule.after - rule.before) for rule in rules if rule.required),
@@ -74,7 +74,7 @@ def _minimised(
         "softBreaches": sum(rule.after for rule in rules if not rule.required),
         "score": None,
     }
-    return tuple(Minimised(what=what, amount=amount) for what, amount in amounts.items())
+    return tuple(ObjectiveValue(what=what, amount=amount) for what, amount in amounts.items())
 
 
 def _numbered(timed: Sequence[Timed]) -> tuple[tuple[Timed, ...], tuple[MoveRef, ...]]:
@@ -91,7 +91,7 @@ def _numbered(timed: Sequence[Timed]) -> tuple[tuple[Timed, ...], tuple[MoveRef,
 
 
 def _moves(
-    board: Board,
+    board: PlanState,
     waves: Sequence[Sequence[Timed]],
     refs: Sequence[MoveRef],
     after: Sequence[Sequence[int]],
@@ -104,7 +104,9 @@ def _moves(
     return tuple(sorted(moves, key=lambda move: (move.wave, move.request, move.id)))
 
 
-def _move(board: Board, timed: Timed, ref: MoveRef, wave: int, after: tuple[MoveRef, ...]) -> Move:
+def _move(
+    board: PlanState, timed: Timed, ref: MoveRef, wave: int, after: tuple[MoveRef, ...]
+) -> Move:
     facts, item, step = board.facts, timed.planned, timed.planned.step
     memory = facts.memory(step.vm)
     return Move(
@@ -133,7 +135,7 @@ def _sorted_holds(holds: Iterable[Hold]) -> tuple[Hold, ...]:
     return tuple(sorted(holds, key=lambda hold: (hold.request, hold.vm, hold.code)))
 
 
-def _rules(board: Board, steps: Sequence[Step]) -> tuple[RuleState, ...]:
+def _rules(board: PlanState, steps: Sequence[Step]) -> tuple[RuleState, ...]:
     rules = board.facts.rules
     begin = board.occupancy
     quiet = all_apart(rules, begin)

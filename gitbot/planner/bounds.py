@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.constraint import Breach, RuleConstraint
-from gitbot.model.plan import Bound, Certificate, Move
-from gitbot.planner.board import Board
-from gitbot.planner.chains import held_on
-from gitbot.planner.facts import ProblemIndex
-from gitbot.planner.step import Draft, Planned, Wish
+from gitbot.model.plan.constraint import Breach, RuleConstraint
+from gitbot.model.plan.plan import Bound, Move, OptimalityProof
+from gitbot.planner.plan_types import Draft, Planned, TargetPolicy
+from gitbot.planner.problem_index import ProblemIndex
+from gitbot.planner.search.chains import held_on
+from gitbot.planner.state.plan_state import PlanState
 
 MEMORY = "memory"
 
@@ -29,7 +29,7 @@ def bound(facts: ProblemIndex, drafts: Sequence[Draft], moves: Sequence[Move]) -
     choice of VMs among them.
     """
     least = sum(draft.least for draft in drafts)
-    proof = _proof(drafts) if least == len(moves) else Certificate.NONE
+    proof = _proof(drafts) if least == len(moves) else OptimalityProof.NONE
     if least < len(moves):
         seconds = sorted(move.estimated_seconds for move in moves)[:least]
         slots = facts.problem.limits.slots
@@ -37,16 +37,18 @@ def bound(facts: ProblemIndex, drafts: Sequence[Draft], moves: Sequence[Move]) -
     return Bound(moves=least, seconds=_seconds(facts, moves), proof=proof)
 
 
-def _proof(drafts: Sequence[Draft]) -> Certificate:
+def _proof(drafts: Sequence[Draft]) -> OptimalityProof:
     proofs = {draft.proof for draft in drafts if draft.planned or draft.holds}
-    if Certificate.NONE in proofs:
-        return Certificate.NONE
-    return Certificate.SEARCHED if Certificate.SEARCHED in proofs else Certificate.COUNTED
+    if OptimalityProof.NONE in proofs:
+        return OptimalityProof.NONE
+    return (
+        OptimalityProof.SEARCHED if OptimalityProof.SEARCHED in proofs else OptimalityProof.COUNTED
+    )
 
 
 def proved(
-    board: Board, least: int, planned: Sequence[Planned], *, search: bool, counted: bool
-) -> tuple[int, Certificate]:
+    board: PlanState, least: int, planned: Sequence[Planned], *, search: bool, counted: bool
+) -> tuple[int, OptimalityProof]:
     """The lower bound of a goal whose VMs must make `least` moves, and how it is proved.
 
     `search`: a complete search found no plan with fewer moves. `counted`: everything that was asked
@@ -54,13 +56,13 @@ def proved(
     what must move counts.
     """
     if counted and len(planned) == least:
-        return least, Certificate.COUNTED
+        return least, OptimalityProof.COUNTED
     if search and len(board.facts.problem.goals) == 1:
-        return len(planned), Certificate.SEARCHED
-    return least, Certificate.NONE
+        return len(planned), OptimalityProof.SEARCHED
+    return least, OptimalityProof.NONE
 
 
-def must_step_aside(board: Board, leaving: Sequence[NamespacedName], wish: Wish) -> int:
+def must_step_aside(board: PlanState, leaving: Sequence[NamespacedName], wish: TargetPolicy) -> int:
     """The least number of VMs that must step aside so that these find room on the open nodes.
 
     Counts in pieces of t bytes: a node takes at most floor(room / t) of them. A VM that leaves a
@@ -109,7 +111,7 @@ def _seconds(facts: ProblemIndex, moves: Sequence[Move]) -> int:
     )
 
 
-def room_for(board: Board, vms: Sequence[NamespacedName], wish: Wish) -> bool:
+def room_for(board: PlanState, vms: Sequence[NamespacedName], wish: TargetPolicy) -> bool:
     """Whether the nodes that are open to the VMs have enough bytes for all of them together."""
     asked = sum(board.asks(vm).get("memory", 0) for vm in vms)
     outside = np.array([name not in wish.closed for name in board.nodes])

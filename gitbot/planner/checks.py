@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gitbot.constraints.load import strained
+from gitbot.constraints.load.measures import strained
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import condition_of
 from gitbot.kubevirt.preflight import preflight, selector_checks
-from gitbot.model.diagnosis import Check, Outcome, passed, warned
-from gitbot.planner.board import Board
-from gitbot.planner.step import Obstacle, Step
+from gitbot.model.plan.diagnosis import Check, Outcome, passed, warned
+from gitbot.planner.plan_types import Blocker, Step
+from gitbot.planner.state.plan_state import PlanState
 
 _CODES = {
     "running": "not-running",
@@ -31,7 +31,7 @@ _HINTS = {
 
 
 def kubevirt_checks(
-    board: Board, vm: NamespacedName, selector: Mapping[str, str] | None = None
+    board: PlanState, vm: NamespacedName, selector: Mapping[str, str] | None = None
 ) -> tuple[Check, ...]:
     facts, instance = board.facts, board.transit.instances[vm]
     vmi, kubevirt = facts.vmis[vm], board.transit.instances.kubevirt
@@ -55,7 +55,7 @@ def kubevirt_checks(
     return tuple(by_name.get(check.name, check) for check in known)
 
 
-def refused(board: Board, vm: NamespacedName) -> Obstacle | None:
+def refused(board: PlanState, vm: NamespacedName) -> Blocker | None:
     """What makes KubeVirt refuse any migration of the VM; None if nothing does.
 
     KubeVirt admits LiveMigratable absent or Unknown; gitbot waits until it is True.
@@ -63,15 +63,15 @@ def refused(board: Board, vm: NamespacedName) -> Obstacle | None:
     for check in kubevirt_checks(board, vm):
         if check.outcome is Outcome.FAIL:
             code = _CODES.get(check.name, check.name)
-            return Obstacle(code=code, reason=check.message, hint=_HINTS.get(code, ""))
+            return Blocker(code=code, reason=check.message, hint=_HINTS.get(code, ""))
     condition = condition_of(board.facts.vmis[vm], "LiveMigratable")
     if condition is None or condition.get("status") != "True":
         reason = "KubeVirt has not said yet whether this VM is live-migratable"
-        return Obstacle(code="not-migratable", reason=reason, hint="plan again when it has")
+        return Blocker(code="not-migratable", reason=reason, hint="plan again when it has")
     return None
 
 
-def checks_of(board: Board, step: Step) -> tuple[Check, ...]:
+def checks_of(board: PlanState, step: Step) -> tuple[Check, ...]:
     facts = board.facts
     where = step.node if len(step.landings) == 1 else f"each of {len(step.landings)} allowed nodes"
     kept = [rule.ref.id for rule in facts.rules_over(step.vm) if rule.required]
@@ -91,7 +91,7 @@ def checks_of(board: Board, step: Step) -> tuple[Check, ...]:
     )
 
 
-def _strained(board: Board, step: Step) -> Iterator[Check]:
+def _strained(board: PlanState, step: Step) -> Iterator[Check]:
     """Load and pressure of nodes where the move may land. The scheduler looks at none of it."""
     problem = board.facts.problem
     for name in step.landings:
@@ -104,14 +104,14 @@ def _strained(board: Board, step: Step) -> Iterator[Check]:
             yield passed("load", f"{name}: {measured}")
 
 
-def _quota(board: Board, vm: NamespacedName) -> tuple[Check, ...]:
+def _quota(board: PlanState, vm: NamespacedName) -> tuple[Check, ...]:
     """The planner plans no move that a quota refuses, so an existing quota has room."""
     if vm.namespace not in board.transit.instances.quotas:
         return ()
     return (passed("quota", "the quotas have room for the target pod beside the running one"),)
 
 
-def _predicted(board: Board, vm: NamespacedName) -> tuple[Check, ...]:
+def _predicted(board: PlanState, vm: NamespacedName) -> tuple[Check, ...]:
     """What makes the prediction of the target pod less certain."""
     pod = board.transit.target_pod(vm)
     found = []

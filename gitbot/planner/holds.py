@@ -10,16 +10,16 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.kubevirt.eviction import eviction_words
 from gitbot.kubevirt.preflight import without_pins
-from gitbot.model.instants import FOREVER, Interval, format_instant, intersect
-from gitbot.model.opt_out import LABEL, opted_out
-from gitbot.model.plan import Hold, NodeReasons
-from gitbot.model.problem import MoveVms, Pin, PlacementProblem, Request, ReturnHome
-from gitbot.planner.board import Board
+from gitbot.model.cluster.opt_out import LABEL, opted_out
+from gitbot.model.plan.plan import Hold, NodeReasons
+from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Request, ReturnHome
+from gitbot.model.text.instants import FOREVER, Interval, format_instant, intersect
 from gitbot.planner.checks import refused
-from gitbot.planner.facts import ProblemIndex
+from gitbot.planner.plan_types import Blocker, TargetPolicy
+from gitbot.planner.problem_index import ProblemIndex
 from gitbot.planner.reasons import summary
-from gitbot.planner.step import Obstacle, Wish
-from gitbot.planner.timing import allowed_times
+from gitbot.planner.schedule.timing import allowed_times
+from gitbot.planner.state.plan_state import PlanState
 
 Late = frozenset[tuple[str, NamespacedName]]
 
@@ -28,7 +28,7 @@ def hold(
     facts: ProblemIndex,
     request: Request,
     vm: NamespacedName,
-    obstacle: Obstacle,
+    obstacle: Blocker,
     *,
     asked: bool = True,
     nodes: tuple[NodeReasons, ...] = (),
@@ -45,7 +45,7 @@ def hold(
     )
 
 
-def with_eviction(board: Board, item: Hold) -> Hold:
+def with_eviction(board: PlanState, item: Hold) -> Hold:
     """The hold of a drain, with what an eviction would do to the VM that stays."""
     vmi = board.facts.vmis.get(item.vm.namespaced_name)
     if vmi is None:
@@ -55,8 +55,8 @@ def with_eviction(board: Board, item: Hold) -> Hold:
 
 
 def obstacle(
-    board: Board, request: Request, vm: NamespacedName, late: Late, *, named: bool = True
-) -> Obstacle | None:
+    board: PlanState, request: Request, vm: NamespacedName, late: Late, *, named: bool = True
+) -> Blocker | None:
     """What prevents any migration of a VM in this request; None if nothing does.
 
     `late`: the VMs for which an earlier attempt at the waves found no time. `named`: whether the
@@ -77,14 +77,14 @@ def obstacle(
 
 
 def obstacles(
-    board: Board, request: Request, vms: Iterable[NamespacedName], late: Late
-) -> dict[NamespacedName, Obstacle]:
+    board: PlanState, request: Request, vms: Iterable[NamespacedName], late: Late
+) -> dict[NamespacedName, Blocker]:
     found = {vm: obstacle(board, request, vm, late) for vm in vms}
     return {vm: item for vm, item in found.items() if item is not None}
 
 
 def bystanders(
-    board: Board, requests: Sequence[Request], late: Late
+    board: PlanState, requests: Sequence[Request], late: Late
 ) -> Callable[[NamespacedName], bool]:
     """Whether a VM that no goal names may step aside for all of these requests."""
     named: set[NamespacedName] = set()
@@ -102,53 +102,53 @@ def bystanders(
     return may
 
 
-def _missing(facts: ProblemIndex, vm: NamespacedName) -> Obstacle:
+def _missing(facts: ProblemIndex, vm: NamespacedName) -> Blocker:
     if any(name_of(item) == vm for item in facts.problem.snapshot.of("VirtualMachine")):
         reason = f"{vm} is stopped: a VirtualMachine without a running VMI has nothing to migrate"
-        return Obstacle(code="not-running", reason=reason)
+        return Blocker(code="not-running", reason=reason)
     reason = f"no VirtualMachineInstance {vm} in the snapshot"
-    return Obstacle(
+    return Blocker(
         code="not-found", reason=reason, hint="names are those of VMIs; see kubectl get vmi"
     )
 
 
 def _opted_out(
     facts: ProblemIndex, request: Request, vm: NamespacedName, named: bool
-) -> Obstacle | None:
+) -> Blocker | None:
     reason = opted_out(labels_of(facts.vmis[vm]), request.id, named=named)
     if not reason:
         return None
-    return Obstacle(code="opted-out", reason=reason, hint=f"its owner may change the label {LABEL}")
+    return Blocker(code="opted-out", reason=reason, hint=f"its owner may change the label {LABEL}")
 
 
-def _in_flight(board: Board, vm: NamespacedName) -> Obstacle | None:
+def _in_flight(board: PlanState, vm: NamespacedName) -> Blocker | None:
     if vm not in board.facts.moving:
         return None
     _, target = board.facts.moving[vm]
     reason = f"a migration of this VM to {target or 'a node not known yet'} is running already"
-    return Obstacle(code="in-flight", reason=reason, hint="plan again when it has ended")
+    return Blocker(code="in-flight", reason=reason, hint="plan again when it has ended")
 
 
-def _unpinnable(board: Board, request: Request) -> Obstacle | None:
+def _unpinnable(board: PlanState, request: Request) -> Blocker | None:
     """All moves are pinned, but for those of a MigrationRequest with `pin: None`."""
     reason = without_pins(board.transit.instances.kubevirt)
     mine = (goal for goal in board.facts.problem.goals if goal.request.id == request.id)
     if not reason or any(isinstance(goal, MoveVms) and goal.pin is Pin.NONE for goal in mine):
         return None
-    return Obstacle(code="no-selector", reason=reason, hint="upgrade KubeVirt to 1.6 or newer")
+    return Blocker(code="no-selector", reason=reason, hint="upgrade KubeVirt to 1.6 or newer")
 
 
-def _reserved(problem: PlacementProblem, request: Request, vm: NamespacedName) -> Obstacle | None:
+def _reserved(problem: PlacementProblem, request: Request, vm: NamespacedName) -> Blocker | None:
     for item in problem.reservations:
         if item.vm == vm and item.request != request.id:
             by = f" (pull request #{item.pull_request})" if item.pull_request else ""
             reason = f"{item.request}{by} is approved to move this VM to {item.node}"
             hint = "finish or cancel that request first"
-            return Obstacle(code="reserved", reason=reason, hint=hint)
+            return Blocker(code="reserved", reason=reason, hint=hint)
     return None
 
 
-def _out_of_time(facts: ProblemIndex, request: Request, vm: NamespacedName) -> Obstacle | None:
+def _out_of_time(facts: ProblemIndex, request: Request, vm: NamespacedName) -> Blocker | None:
     problem = facts.problem
     times = allowed_times(problem, request, vm)
     seconds = facts.copy(vm).seconds
@@ -161,7 +161,7 @@ def _out_of_time(facts: ProblemIndex, request: Request, vm: NamespacedName) -> O
     ):
         freeze = frozen[0]
         why = f": {freeze.reason}" if freeze.reason else ""
-        return Obstacle(
+        return Blocker(
             code="frozen",
             reason=f"FreezeWindow {freeze.intent.name} covers all the time allowed for it{why}",
             hint=f"see {freeze.intent.where}",
@@ -169,18 +169,23 @@ def _out_of_time(facts: ProblemIndex, request: Request, vm: NamespacedName) -> O
     return _deadline(facts, request, vm)
 
 
-def _deadline(facts: ProblemIndex, request: Request, vm: NamespacedName) -> Obstacle:
+def _deadline(facts: ProblemIndex, request: Request, vm: NamespacedName) -> Blocker:
     seconds = facts.copy(vm).seconds
     ends = max((item.end for item in request.allowed), default=0)
     reason = (
         f"its estimated {seconds} s do not fit into the allowed time"
         f" (which ends {format_instant(ends)})"
     )
-    return Obstacle(code="deadline", reason=reason, hint="allow more time, or move less at once")
+    return Blocker(code="deadline", reason=reason, hint="allow more time, or move less at once")
 
 
-def stuck(
-    board: Board, request: Request, vm: NamespacedName, wish: Wish, *, asked: bool = True
+def hold_without_node(
+    board: PlanState,
+    request: Request,
+    vm: NamespacedName,
+    wish: TargetPolicy,
+    *,
+    asked: bool = True,
 ) -> Hold:
     facts = board.facts
     if board.onlooker.stopped():
@@ -205,32 +210,32 @@ def _clash(problem: PlacementProblem, request: Request, refusing: set[str]) -> s
     return f"room there is reserved by {', '.join(sorted(set(found)))}" if found else ""
 
 
-NOT_TOGETHER = Obstacle(
+NOT_TOGETHER = Blocker(
     code="not-together",
     reason="it could move alone, but not together with what else is asked for",
     hint="ask for less at once, or make room",
 )
 
 
-INTERRUPTED = Obstacle(
+INTERRUPTED = Blocker(
     code="interrupted",
     reason="planning was ended before its place was found",
     hint="plan again, and let it come to its end",
 )
 
 
-def blocked(node: str, culprits: Mapping[NamespacedName, str], *, leavable: bool) -> Obstacle:
+def blocked(node: str, culprits: Mapping[NamespacedName, str], *, leavable: bool) -> Blocker:
     """A VM stays because its node does, for `culprits` with their codes; LeaveRunning may help."""
     first, code = min(culprits.items())
     more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
     leave = "notMigratable: LeaveRunning empties a node except for such VMs"
-    return Obstacle(
+    return Blocker(
         code="blocked-node",
         reason=f"node {node} is not emptied: {first} cannot move ({code}){more}",
         hint=leave if leavable else "make a place for it, or change what keeps it there",
     )
 
 
-def claimed(request: Request) -> Obstacle:
+def hold_for_reservation(request: Request) -> Blocker:
     reason = f"{request.id} moves this VM as well"
-    return Obstacle(code="reserved", reason=reason, hint="ask for it once")
+    return Blocker(code="reserved", reason=reason, hint="ask for it once")

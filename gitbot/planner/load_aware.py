@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.load import loads_of
-from gitbot.constraints.ranking import Ranked, Ranking
+from gitbot.constraints.load.measures import loads_of
+from gitbot.constraints.load.ranking import Ranked, Ranking
+from gitbot.constraints.moves.instances import Instances
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import name_of
-from gitbot.model.columns import Numbers
-from gitbot.model.problem import PlacementProblem
+from gitbot.model.cluster.columns import Numbers
+from gitbot.model.plan.problem import PlacementProblem
 
 
 class LoadAware:

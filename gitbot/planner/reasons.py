@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from gitbot.constraints.node_unschedulable import BY_THEN
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.constraints.scheduler.filters.node_unschedulable import BY_THEN
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
 from gitbot.kubernetes.selectors import NodeMatcher, Requirement
-from gitbot.model.plan import NodeReasons
-from gitbot.model.scheduling import HOSTNAME, ZONE, AffinityTerm
-from gitbot.planner.board import Board
-from gitbot.planner.step import Obstacle, Wish
+from gitbot.model.cluster.scheduling import HOSTNAME, ZONE, AffinityTerm
+from gitbot.model.plan.plan import NodeReasons
+from gitbot.planner.plan_types import Blocker, TargetPolicy
+from gitbot.planner.state.plan_state import PlanState
 
 _CLOSED = "closed"
 _LOST = "lost"
@@ -43,35 +43,37 @@ _DROPPED = "KubeVirt would silently drop the selector; choose nodes that the VM 
 
 
 def summary(
-    board: Board, vm: NamespacedName, wish: Wish, nodes: tuple[NodeReasons, ...]
-) -> Obstacle:
+    board: PlanState, vm: NamespacedName, wish: TargetPolicy, nodes: tuple[NodeReasons, ...]
+) -> Blocker:
     """One line on why no node takes the VM, and what would help."""
     wanted = board.facts.matching(wish.target) - {board.place(vm)}
     if not wanted:
-        return Obstacle(code="no-such-node", reason="no other node is among those asked for")
+        return Blocker(code="no-such-node", reason="no other node is among those asked for")
     said = {item.node: item.reasons for item in nodes if item.node in wanted}
     collision = _collision(board, vm, wish, wanted)
     if collision:
-        return Obstacle(code="selector-collision", reason=collision, hint=_DROPPED)
+        return Blocker(code="selector-collision", reason=collision, hint=_DROPPED)
     loose = [lines[0] for lines in said.values() if _kind(lines[0], wish) == _LANDING]
     if loose:
-        return Obstacle(code="unsafe-landing", reason=loose[0], hint="write pin: Node")
+        return Blocker(code="unsafe-landing", reason=loose[0], hint="write pin: Node")
     if len(said) == 1:
         ((node, lines),) = said.items()
-        return Obstacle(code="no-feasible-node", reason=f"{node} does not take it: {lines[0]}")
+        return Blocker(code="no-feasible-node", reason=f"{node} does not take it: {lines[0]}")
     kinds = _fewest({node: {_kind(line, wish) for line in lines} for node, lines in said.items()})
     short = _no_free_domain(board, vm, kinds) if wish.target.anywhere else None
     return short or _counted(board, vm, wish, said, kinds)
 
 
-def _collision(board: Board, vm: NamespacedName, wish: Wish, wanted: frozenset[str]) -> str:
+def _collision(
+    board: PlanState, vm: NamespacedName, wish: TargetPolicy, wanted: frozenset[str]
+) -> str:
     asked = wish.target.node_selector
     pins = [board.transit.selector(wish.pin, node) for node in sorted(wanted)]
     found = [board.collision(vm, {**asked, **pin}) for pin in pins]
     return found[0] if all(found) else ""
 
 
-def _kind(line: str, wish: Wish) -> str:
+def _kind(line: str, wish: TargetPolicy) -> str:
     """The plugin or rule behind a line. Three kinds of line have their own name."""
     if line in wish.closed.values():
         return _CLOSED if line.endswith("empties this node") else _LOST
@@ -95,12 +97,12 @@ def _fewest(said: Mapping[str, set[str]]) -> tuple[str, ...]:
 
 
 def _counted(
-    board: Board,
+    board: PlanState,
     vm: NamespacedName,
-    wish: Wish,
+    wish: TargetPolicy,
     said: Mapping[str, Sequence[str]],
     kinds: Sequence[str],
-) -> Obstacle:
+) -> Blocker:
     left = dict(sorted(said.items()))
     parts = []
     for kind in kinds:
@@ -116,14 +118,14 @@ def _counted(
     if _CLOSED in kinds:
         hint = f"a node of the drain that is back takes VMs again: plan again then; {hint}"
     scope = "no node" if wish.target.anywhere else "no node of the target"
-    return Obstacle(
+    return Blocker(
         code="no-feasible-node",
         reason=f"{scope} takes it: {', '.join(parts)}",
         hint=hint,
     )
 
 
-def _part(board: Board, vm: NamespacedName, kind: str, lines: Mapping[str, str]) -> str:
+def _part(board: PlanState, vm: NamespacedName, kind: str, lines: Mapping[str, str]) -> str:
     """`3 nodes lack performance=high`; for a single node or an unknown kind, its own words."""
     count = len(lines)
     node, line = next(iter(lines.items()))
@@ -135,7 +137,7 @@ def _part(board: Board, vm: NamespacedName, kind: str, lines: Mapping[str, str])
     return f"{node if count == 1 else f'{count} nodes'} {text}{detail}"
 
 
-def labels_wanted(board: Board, vm: NamespacedName) -> str:
+def labels_wanted(board: PlanState, vm: NamespacedName) -> str:
     """What the VM itself demands of nodes, as `performance=high`; "" if nothing."""
     spec = at(board.facts.vmis.get(vm, {}), "spec", default={})
     found = [f"{key}={value}" for key, value in sorted((spec.get("nodeSelector") or {}).items())]
@@ -153,7 +155,7 @@ def _label(item: Requirement) -> str:
     return item.words
 
 
-def _no_free_domain(board: Board, vm: NamespacedName, kinds: Sequence[str]) -> Obstacle | None:
+def _no_free_domain(board: PlanState, vm: NamespacedName, kinds: Sequence[str]) -> Blocker | None:
     """Only a stand-by node heals this case: every domain with a fitting node is taken."""
     rules = [
         rule
@@ -189,7 +191,7 @@ def _no_free_domain(board: Board, vm: NamespacedName, kinds: Sequence[str]) -> O
             ", with mismatchLabelKeys [kubevirt.io/created-by] in the VM's own anti-affinity,"
             " as its own pod counts too"
         )
-    return Obstacle(
+    return Blocker(
         code="no-free-domain",
         reason=f"no free {domain} with {node} for {who}",
         hint=f"{hint}; or override it: leave the VM where it is",

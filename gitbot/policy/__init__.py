@@ -1,14 +1,14 @@
 """Policies in CEL over plan, moves, VMs, nodes and intents. Only one file knows the CEL runtime."""
 
 from gitbot.policy.exemptions import misdirected
-from gitbot.policy.files import pack_of, read_policies
-from gitbot.policy.judging import judge
-from gitbot.policy.value import Over, Policy, PolicyRunner, PolicySet, Verdict
+from gitbot.policy.judge import judge
+from gitbot.policy.policy import Policy, PolicyRunner, PolicyScope, PolicySet, Verdict
+from gitbot.policy.policy_files import pack_of, read_policies
 
 __all__ = [
-    "Over",
     "Policy",
     "PolicyRunner",
+    "PolicyScope",
     "PolicySet",
     "Verdict",
     "judge",

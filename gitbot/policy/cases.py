@@ -11,16 +11,15 @@ from pydantic import Field
 
 from gitbot.documents import Report, envelope_is_known, read_documents, schemas
 from gitbot.documents.fields import Value, decode
-from gitbot.model.findings import Finding, sort_key
 from gitbot.model.grouping import grouped
-from gitbot.model.instants import parse_instant
-from gitbot.model.names import ApiVersion
-from gitbot.model.words import nearest
-from gitbot.policy.engine import compile_expression, timestamp
-from gitbot.policy.failing import HERE
-from gitbot.policy.files import TEST_SUFFIX
-from gitbot.policy.judging import strictest
-from gitbot.policy.value import (
+from gitbot.model.plan.findings import Finding, sort_key
+from gitbot.model.text.instants import parse_instant
+from gitbot.model.text.names import ApiVersion
+from gitbot.model.text.wording import nearest
+from gitbot.policy.cel_engine import compile_expression, timestamp
+from gitbot.policy.evaluate import HERE
+from gitbot.policy.judge import worst_action
+from gitbot.policy.policy import (
     NAMES,
     Failure,
     Policy,
@@ -29,6 +28,7 @@ from gitbot.policy.value import (
     PolicySubject,
     Validation,
 )
+from gitbot.policy.policy_files import TEST_SUFFIX
 
 KIND = "PlacementPolicyTest"
 DESCRIPTION = "Tests of one policy: given variables, expected answer."
@@ -89,7 +89,7 @@ class CaseResult:
 @lru_cache(maxsize=1)
 def json_schema() -> dict[str, Any]:
     schema = _TestFile.model_json_schema(by_alias=True)
-    return schemas.dressed(schema, kind=KIND, description=DESCRIPTION)
+    return schemas.with_schema_frame(schema, kind=KIND, description=DESCRIPTION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,11 +173,13 @@ def survivors(files: Mapping[str, str], policies: PolicySet) -> tuple[tuple[Poli
         for policy in policies.policies
         if policy.name in by_policy
         for index in range(len(policy.validations))
-        if not _notices(by_policy[policy.name], policy, index, policies)
+        if not _detects_removal(by_policy[policy.name], policy, index, policies)
     )
 
 
-def _notices(tests: Iterable[PolicyTests], policy: Policy, index: int, policies: PolicySet) -> bool:
+def _detects_removal(
+    tests: Iterable[PolicyTests], policy: Policy, index: int, policies: PolicySet
+) -> bool:
     """Whether a case that passes fails for the policy without one of its validations."""
     left = tuple(item for number, item in enumerate(policy.validations) if number != index)
     mutant = replace(policy, validations=left)
@@ -228,7 +230,7 @@ def _answer(
     failed = tuple(
         item.validation for item in found if item.validation is not None and not item.error
     )
-    return ("Error" if first.error else str(strictest(policy))), first.message, failed
+    return ("Error" if first.error else str(worst_action(policy))), first.message, failed
 
 
 def _failures(policy: Policy, data: Mapping[str, Any], runner: PolicyRunner) -> tuple[Failure, ...]:

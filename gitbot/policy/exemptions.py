@@ -11,11 +11,11 @@ from pydantic import Field
 
 from gitbot.documents import Report, read_documents, schemas, value_at
 from gitbot.documents.fields import Instant, Metadata, Text, Value, decode
-from gitbot.model.findings import Finding, Severity, sort_key
-from gitbot.model.instants import format_instant
-from gitbot.model.names import CONFIGURATION_FILE, ApiVersion
-from gitbot.model.words import nearest
-from gitbot.policy.value import Exemption, Over, PolicySet
+from gitbot.model.plan.findings import Finding, Severity, sort_key
+from gitbot.model.text.instants import format_instant
+from gitbot.model.text.names import CONFIGURATION_FILE, ApiVersion
+from gitbot.model.text.wording import nearest
+from gitbot.policy.policy import Exemption, PolicyScope, PolicySet
 
 KIND = "PlacementPolicyExemption"
 DESCRIPTION = (
@@ -48,7 +48,7 @@ class _ExemptionFile(Value):
 @lru_cache(maxsize=1)
 def json_schema() -> dict[str, Any]:
     schema = _ExemptionFile.model_json_schema(by_alias=True)
-    return schemas.dressed(schema, kind=KIND, description=DESCRIPTION)
+    return schemas.with_schema_frame(schema, kind=KIND, description=DESCRIPTION)
 
 
 def read_exemption(report: Report) -> Exemption | None:
@@ -90,7 +90,7 @@ def _about(item: Exemption, policies: PolicySet) -> Iterator[Finding]:
     if policy is None:
         code, severity = "policy/unknown-policy", Severity.ERROR
         said, hint = _unknown(item.policy, policies)
-    elif policy.over is Over.PLAN and item.subjects and not covers(item, item.policy, ""):
+    elif policy.over is PolicyScope.PLAN and item.subjects and not covers(item, item.policy, ""):
         code, severity, hint = "policy/exempts-nothing", Severity.WARNING, "remove subjects"
         said = f"found subjects, but {item.policy} judges the plan as one; expected none"
     else:

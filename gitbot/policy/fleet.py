@@ -12,12 +12,12 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.world import World
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.instants import format_instant
-from gitbot.model.plan import Move, PlacementPlan
-from gitbot.model.problem import PlacementProblem
+from gitbot.model.plan.plan import Move, PlacementPlan
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.instants import format_instant
 
 HOUR = 3600
 _MEMORY = "memory"

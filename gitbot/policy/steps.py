@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from gitbot.model.instants import format_instant
-from gitbot.policy.engine import Program, evaluate, part_of
-from gitbot.policy.extents import extent_of, line_and_column
-from gitbot.policy.faults import EvaluationError
-from gitbot.policy.reads import chain_of, project, reads
-from gitbot.policy.syntax import Syntax, SyntaxKind, SyntaxNode, read_syntax
+from gitbot.model.text.instants import format_instant
+from gitbot.policy.batch.read_set import chain_of, project, reads
+from gitbot.policy.cel_engine import Program, evaluate, part_of
+from gitbot.policy.cel_syntax import Syntax, SyntaxKind, SyntaxNode, read_syntax
+from gitbot.policy.errors import EvaluationError
+from gitbot.policy.source_ranges import extent_of, line_and_column
 
 ROUNDS = 3  # rounds of a loop that are shown
 _LOOKED_AT = 200

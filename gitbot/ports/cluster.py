@@ -10,13 +10,13 @@ from typing import Protocol
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import ClusterSnapshot
 
 Gate = Callable[[], str]
 """Asked right before a request leaves: why it must not any more, or "" to let it go."""
 
 
-def open_gate() -> str:
+def no_gate() -> str:
     return ""
 
 
@@ -50,7 +50,7 @@ class Cluster(Protocol):
         """The Events about the VMI or VMIM of that name, oldest first; empty if forbidden."""
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
     ) -> KubernetesObject:
         """Create a VMIM with fieldValidation=Strict and return it as stored. Never retried.
 

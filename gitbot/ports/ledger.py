@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from gitbot.model.events import KnownEvent
-from gitbot.model.ledger import Ledger
+from gitbot.model.ledger.events import KnownEvent
+from gitbot.model.ledger.ledger import Ledger
 
 
 class LedgerStore(Protocol):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.load import ClusterLoad
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.load import ClusterLoad
 
 
 class LoadSource(Protocol):

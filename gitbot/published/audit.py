@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from gitbot.model.findings import Severity
+from gitbot.model.plan.findings import Severity
 from gitbot.published.document import Count, Digest, Document, Instant, KnownInstant, Part
 
 

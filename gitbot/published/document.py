@@ -15,9 +15,9 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
-from gitbot.model.instants import format_instant, parse_instant
-from gitbot.model.names import API_VERSION, ApiVersion
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.text.instants import format_instant, parse_instant
+from gitbot.model.text.names import API_VERSION, ApiVersion
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Digest = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.load import NO_LOAD, ClusterLoad
+from gitbot.model.cluster.load import NO_LOAD, ClusterLoad
 from gitbot.published.document import Count, Document, Part, published
 from gitbot.published.load import PublishedLoad, load_file
 from gitbot.published.plan import PlannedCheck
 
 if TYPE_CHECKING:  # constraints load numpy
     from gitbot.constraints.explanation import Explanation
-    from gitbot.constraints.verdicts import NodeScore, NodeVerdict
+    from gitbot.constraints.scheduler.verdicts import NodeScore, NodeVerdict
 
 Score = Annotated[int, Meta(ge=0, le=100)]
 

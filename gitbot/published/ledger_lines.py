@@ -16,8 +16,7 @@ from typing import Any, Literal, NoReturn, get_args
 import msgspec
 
 from gitbot.errors import LedgerError
-from gitbot.model.canonical import canonical_json
-from gitbot.model.events import (
+from gitbot.model.ledger.events import (
     AuditScored,
     ConcernChanged,
     ConcernState,
@@ -38,9 +37,10 @@ from gitbot.model.events import (
     UnknownEvent,
     WindowBegun,
 )
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.instants import format_instant, parse_instant
-from gitbot.model.ledger import HOLD_FILE, place_of
+from gitbot.model.ledger.ledger import HOLD_FILE, place_of
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.text.canonical import canonical_json
+from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.published.document import Document, Instant, decoded, encoded, json_schema, text_schema
 
 GENESIS = ""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from gitbot.model.load import METRICS, PERCENT, ClusterLoad
+from gitbot.model.cluster.load import METRICS, PERCENT, ClusterLoad
 from gitbot.published.document import Document, Instant, Part
 
 Percent = Annotated[str, Meta(pattern=r"^\d+(\.\d{1,2})?$", description="Percent, as text.")]

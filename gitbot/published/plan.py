@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, field
 
-from gitbot.model.diagnosis import Outcome
-from gitbot.model.plan import LossLevel
-from gitbot.model.problem import Pin
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.diagnosis import Outcome
+from gitbot.model.plan.plan import LossLevel
+from gitbot.model.plan.problem import Pin
 from gitbot.published.document import Count, Digest, Document, Instant, KnownInstant, Part
 from gitbot.published.results import PublishedFinding
 

@@ -16,10 +16,10 @@ import msgspec
 
 from gitbot.errors import InvalidInput
 from gitbot.kubernetes.objects import Json, KubernetesObject
-from gitbot.model.canonical import digest as canonical_digest
-from gitbot.model.findings import Finding
-from gitbot.model.names import API_VERSION
-from gitbot.model.plan import Move, PlacementPlan, Resilience
+from gitbot.model.plan.findings import Finding
+from gitbot.model.plan.plan import Move, PlacementPlan, Resilience
+from gitbot.model.text.canonical import digest as canonical_digest
+from gitbot.model.text.names import API_VERSION
 from gitbot.published.document import decoded, encoded, fields_of, misfit, published
 from gitbot.published.plan import PlannedMove, PublishedPlan, ReviewedMove, SingleLosses
 

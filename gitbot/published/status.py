@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from gitbot.model.events import MoveState
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.events import MoveState
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.published.document import Count, Document, Instant, KnownInstant, Part
 
 Next = Annotated[str, Meta(description='A command to type next; "" for none.')]

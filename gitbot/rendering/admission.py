@@ -14,9 +14,9 @@ from typing import Any
 
 from gitbot.kubernetes.labels import MANAGED_BY
 from gitbot.kubernetes.objects import Json, KubernetesObject
-from gitbot.model.canonical import short_digest
-from gitbot.model.effect import NAME_LIMIT, label_value
-from gitbot.model.names import IntentRef
+from gitbot.model.ledger.effect_id import NAME_LIMIT, label_value
+from gitbot.model.text.canonical import short_digest
+from gitbot.model.text.names import IntentRef
 from gitbot.rendering.migration import PREFIX
 from gitbot.rendering.template import as_cel, render_object
 

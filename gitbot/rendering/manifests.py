@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from gitbot.documents import write_document
 from gitbot.kubernetes.objects import KubernetesObject, name_of
-from gitbot.model.effect import label_value
-from gitbot.model.plan import Manifest, Move, PlacementPlan
+from gitbot.model.ledger.effect_id import label_value
+from gitbot.model.plan.plan import Manifest, Move, PlacementPlan
 from gitbot.rendering.migration import PREFIX, MigrationContext, migration_manifest
 from gitbot.rendering.template import render_object
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from gitbot.kubernetes.labels import MANAGED_BY
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.effect import EffectId, label_value
-from gitbot.model.plan import Move
+from gitbot.model.ledger.effect_id import EffectId, label_value
+from gitbot.model.plan.plan import Move
 from gitbot.rendering.template import render_object
 
 TEMPLATE = "virtualmachineinstancemigration.json.j2"

@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from gitbot.model.diagnosis import Outcome
-from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.grouping import grouped
-from gitbot.model.instants import format_instant
-from gitbot.model.names import CONFIGURATION_FILE
-from gitbot.model.plan import Hold, Move, NodeRef, RuleState
-from gitbot.model.words import counted, first_of, shortened
-from gitbot.reports import inert
+from gitbot.model.plan.diagnosis import Outcome
+from gitbot.model.plan.findings import Finding, Severity, sort_key
+from gitbot.model.plan.plan import Hold, Move, NodeRef, RuleState
+from gitbot.model.text.instants import format_instant
+from gitbot.model.text.names import CONFIGURATION_FILE
+from gitbot.model.text.wording import counted, first_of, shortened
+from gitbot.reports import escape
 from gitbot.reports.diff import (
     MANY,
     Diff,
@@ -29,12 +29,12 @@ from gitbot.reports.diff import (
     wave_rows,
     what_to_do,
 )
-from gitbot.reports.fit import Section, fit
-from gitbot.reports.parts import folded, line, table
+from gitbot.reports.markdown_parts import folded, line, table
+from gitbot.reports.memory_traffic import Amount
 from gitbot.reports.picture import picture
 from gitbot.reports.sentence import memory as _memory
 from gitbot.reports.sentence import short_drains, size
-from gitbot.reports.traffic import Amount
+from gitbot.reports.truncate import Section, fit
 
 LIMIT = 65_536
 _CELL = 401
@@ -96,7 +96,7 @@ def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section
     yield from _waves(diff)
     if drawn := picture(diff):
         yield Section(
-            head="", items=(inert.fence(drawn, "mermaid") + "\n\n",), rank=5, noun="picture"
+            head="", items=(escape.fence(drawn, "mermaid") + "\n\n",), rank=5, noun="picture"
         )
     if len(diff.plan.moves) > MANY:
         yield from _many_moves(diff)
@@ -106,7 +106,7 @@ def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section
         yield from folded(_preview_title(preview), _preview_items(preview, diff), 11, "line")
     openings = [f"- {line(opening)}\n" for opening in diff.openings]
     yield from folded("Openings that change in the next 12 months", openings, 11, "opening")
-    texts = [inert.fence(manifest.text, "yaml") + "\n\n" for manifest in diff.manifests]
+    texts = [escape.fence(manifest.text, "yaml") + "\n\n" for manifest in diff.manifests]
     yield from folded("Manifests", texts, 12, "manifest")
     lines = [_superseded_item(item) for item in superseded]
     yield from folded("Superseded plans", lines, 13, "plan")
@@ -114,22 +114,22 @@ def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section
 
 
 def _superseded_item(item: Superseded) -> str:
-    digest = inert.code(item.digest) if item.digest else "no plan"
-    return f"- {digest} for {inert.code(item.head[:12])}, shown {format_instant(item.time)}\n"
+    digest = escape.code(item.digest) if item.digest else "no plan"
+    return f"- {digest} for {escape.code(item.head[:12])}, shown {format_instant(item.time)}\n"
 
 
 def _summary(diff: Diff) -> list[str]:
     plan = diff.plan
-    state = f"{_SIGNS[diff.state]} gitbot on {inert.code(plan.cluster)}: **{line(diff.verdict)}**"
+    state = f"{_SIGNS[diff.state]} gitbot on {escape.code(plan.cluster)}: **{line(diff.verdict)}**"
     taken = f"{format_instant(plan.snapshot.taken_at)} ({diff.snapshot_age})"
     mode = "mode Enforce" if diff.applies else _OBSERVE
     said = "\n".join(f"- **{label}**: {line(text)}" for label, text in diff.lines)
     return [
         state,
-        *([f"{inert.markdown(diff.happens)}."] if diff.happens else []),
-        *[f"**{inert.markdown(short)}**" for short in short_drains(plan)],
+        *([f"{escape.markdown(diff.happens)}."] if diff.happens else []),
+        *[f"**{escape.markdown(short)}**" for short in short_drains(plan)],
         f"**{diff.counts}**",
-        f"plan {inert.code(diff.digest)} · snapshot {taken}{_report(diff)} · {mode}",
+        f"plan {escape.code(diff.digest)} · snapshot {taken}{_report(diff)} · {mode}",
         *([said] if said else []),
     ]
 
@@ -162,13 +162,13 @@ def _finding_row(finding: Finding) -> tuple[str, ...]:
     hint = f"; {finding.hint}" if finding.hint else ""
     severity = f"**{finding.severity}**" if finding.severity is Severity.ERROR else finding.severity
     where = finding.where if finding.file else finding.code
-    return (severity, inert.code(where), _cell(f"{finding.message}{hint}"))
+    return (severity, escape.code(where), _cell(f"{finding.message}{hint}"))
 
 
 def _move_row(move: Move) -> tuple[str, ...]:
     why = move.why or move.intent.id
     return (
-        inert.code(f"{move.vm.namespace}/{move.vm.name}"),
+        escape.code(f"{move.vm.namespace}/{move.vm.name}"),
         _node(move.source),
         _node(move.to),
         size((move,)),
@@ -182,7 +182,7 @@ def _sums(diff: Diff) -> Iterator[Section]:
     """One sum of memory for every target; of many moves also by zone, and what leaves."""
     many = len(diff.plan.moves) > MANY
     nodes = [
-        (inert.code(item.name), _sum(item.leaving), _sum(item.arriving), _memory(item.free))
+        (escape.code(item.name), _sum(item.leaving), _sum(item.arriving), _memory(item.free))
         for item in diff.traffic
         if many or item.arriving.vms
     ]
@@ -207,7 +207,7 @@ def _sum(amount: Amount) -> str:
 
 
 def _zone(name: str) -> str:
-    return inert.code(name) if name else "no zone"
+    return escape.code(name) if name else "no zone"
 
 
 def _many_moves(diff: Diff) -> Iterator[Section]:
@@ -222,8 +222,8 @@ _COMPLETE = "All of them, with their times: `gitbot plan -o html`."
 
 
 def _node(ref: NodeRef) -> str:
-    zone = f" ({inert.code(ref.zone)})" if ref.zone else ""
-    return f"{inert.code(ref.node)}{zone}"
+    zone = f" ({escape.code(ref.zone)})" if ref.zone else ""
+    return f"{escape.code(ref.node)}{zone}"
 
 
 def _checks(move: Move) -> str:
@@ -237,15 +237,15 @@ def _checks(move: Move) -> str:
 
 def _hold_row(hold: Hold) -> tuple[str, ...]:
     return (
-        inert.code(f"{hold.vm.namespace}/{hold.vm.name}"),
-        f"{inert.code(hold.code)}: {_cell(hold.reason)}",
+        escape.code(f"{hold.vm.namespace}/{hold.vm.name}"),
+        f"{escape.code(hold.code)}: {_cell(hold.reason)}",
         _cell(what_to_do(hold)),
     )
 
 
 def _rule_row(rule: RuleState) -> tuple[str, ...]:
     return (
-        inert.code(rule.intent.id),
+        escape.code(rule.intent.id),
         "Required" if rule.required else "Preferred",
         _breaks(rule.before, rule.before_messages),
         _breaks(rule.after, rule.after_messages),
@@ -261,7 +261,7 @@ def _breaks(amount: int, messages: tuple[str, ...]) -> str:
 def _check_items(moves: tuple[Move, ...]) -> list[str]:
     """Checks that warn or fail first, with their evidence; then the names of what passed."""
     loud = [
-        f"- {inert.code(str(move.vm.namespaced_name))} {inert.code(check.name)} "
+        f"- {escape.code(str(move.vm.namespaced_name))} {escape.code(check.name)} "
         f"**{check.outcome}**: {_cell(check.message)}\n"
         for move in moves
         for check in move.checks
@@ -275,7 +275,7 @@ def _check_items(moves: tuple[Move, ...]) -> list[str]:
         for move in moves
     )
     return loud + [
-        f"- passed for {_names(vms)}: {', '.join(inert.code(name) for name in names)}\n"
+        f"- passed for {_names(vms)}: {', '.join(escape.code(name) for name in names)}\n"
         for names, vms in passed.items()
         if names
     ]
@@ -283,32 +283,32 @@ def _check_items(moves: tuple[Move, ...]) -> list[str]:
 
 def _reason_items(holds: tuple[Hold, ...]) -> list[str]:
     return [
-        f"- {inert.code(str(hold.vm.namespaced_name))} on {_names(nodes)}: {_cell(reasons)}\n"
+        f"- {escape.code(str(hold.vm.namespaced_name))} on {_names(nodes)}: {_cell(reasons)}\n"
         for hold in holds
         for nodes, reasons in by_reasons(hold)
     ]
 
 
 def _names(names: tuple[str, ...]) -> str:
-    return first_of([inert.code(name) for name in names], _NAMED)
+    return first_of([escape.code(name) for name in names], _NAMED)
 
 
 def _preview_title(preview: Preview) -> str:
     plan = preview.plan
     held = sum(hold.asked for hold in plan.holds)
-    title, moves = inert.markdown(preview.title), counted(len(plan.moves), "move")
+    title, moves = escape.markdown(preview.title), counted(len(plan.moves), "move")
     return f"Preview, not approved by a merge: {title} ({moves}, {held} blocked)"
 
 
 def _preview_items(preview: Preview, diff: Diff) -> list[str]:
     moves = [
-        f"- {inert.code(str(move.vm.namespaced_name))} from {_node(move.source)} to "
+        f"- {escape.code(str(move.vm.namespaced_name))} from {_node(move.source)} to "
         f"{_node(move.to)}: {size((move,))}, about {move.estimated_seconds} s; "
         f"{_cell(move.why or move.intent.id)}\n"
         for move in preview.plan.moves
     ]
     holds = [
-        f"- {inert.code(str(hold.vm.namespaced_name))} stays: "
+        f"- {escape.code(str(hold.vm.namespaced_name))} stays: "
         f"{'as said above' if is_said(diff, hold) else _cell(hold.reason)}\n"
         for hold in preview.plan.holds
     ]
@@ -316,12 +316,12 @@ def _preview_items(preview: Preview, diff: Diff) -> list[str]:
 
 
 def _commands(diff: Diff) -> str:
-    typed = "\n".join(inert.plain(command) for command in diff.commands)
-    return inert.fence(typed, "console") + "\n"
+    typed = "\n".join(escape.plain(command) for command in diff.commands)
+    return escape.fence(typed, "console") + "\n"
 
 
 def _cell(text: str) -> str:
-    return inert.markdown(shortened(text, _CELL))
+    return escape.markdown(shortened(text, _CELL))
 
 
 def refusal(cluster: str, findings: Iterable[Finding], *, limit: int = LIMIT) -> str:
@@ -329,10 +329,10 @@ def refusal(cluster: str, findings: Iterable[Finding], *, limit: int = LIMIT) ->
     ordered = sorted(findings, key=sort_key)
     errors = sum(finding.severity is Severity.ERROR for finding in ordered)
     head = (
-        f"{marker(cluster)}\n❌ gitbot on {inert.code(cluster)}: **nothing was planned**\n\n"
+        f"{marker(cluster)}\n❌ gitbot on {escape.code(cluster)}: **nothing was planned**\n\n"
         f"**{counted(errors, 'error')}**; nothing is approved by merging this\n\n"
     )
-    lines = tuple(f"- {inert.code(item.where)} {_words(item)}\n" for item in ordered)
+    lines = tuple(f"- {escape.code(item.where)} {_words(item)}\n" for item in ordered)
     foot = "\n```console\ngitbot lint\n```\n"
     return fit(
         [
@@ -347,4 +347,4 @@ def refusal(cluster: str, findings: Iterable[Finding], *, limit: int = LIMIT) ->
 def _words(finding: Finding) -> str:
     path = f"{finding.key_path}: " if finding.key_path else ""
     hint = f"; {finding.hint}" if finding.hint else ""
-    return inert.markdown(f"{path}{finding.message}{hint}")
+    return escape.markdown(f"{path}{finding.message}{hint}")

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from gitbot.calendar import format_duration, local_text
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.diagnosis import BANDWIDTH
 from gitbot.model.grouping import grouped
-from gitbot.model.instants import FOREVER, Interval, format_instant, subtract
-from gitbot.model.plan import Move, PlacementPlan
-from gitbot.model.problem import ALWAYS, Freeze
-from gitbot.model.request_id import RequestId
-from gitbot.model.words import counted, first_of
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.diagnosis import BANDWIDTH
+from gitbot.model.plan.plan import Move, PlacementPlan
+from gitbot.model.plan.problem import ALWAYS, Freeze
+from gitbot.model.text.instants import FOREVER, Interval, format_instant, subtract
+from gitbot.model.text.wording import counted, first_of
 
 UTC = "UTC"
 _NAMED = 3
@@ -43,7 +43,7 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ahead:
+class QueuedMigration:
     """A migration that is there already. `seconds` is what it takes from its start.
 
     `by` says in words whose it is, "" if it is gitbot's own.
@@ -57,11 +57,11 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class PlanConditions:
     """What surrounds a plan: conditions by request, migrations in front, the cluster's `zone`."""
 
     conditions: tuple[Conditions, ...] = ()
-    ahead: tuple[Ahead, ...] = ()
+    ahead: tuple[QueuedMigration, ...] = ()
     slots: int = 1
     zone: str = UTC
 
@@ -100,7 +100,7 @@ def starts_of(plan: PlacementPlan, move: Move) -> int:
     return move.starts or first
 
 
-def binding(plan: PlacementPlan, outlook: Outlook, *, now: int, expires_at: int) -> Deadline:
+def binding(plan: PlacementPlan, outlook: PlanConditions, *, now: int, expires_at: int) -> Deadline:
     """The earlier of expiry and the last moment from which every move still fits its time."""
     found = [Deadline(time=expires_at, zone=outlook.zone)]
     for request, moves in grouped((move.request, move) for move in plan.moves).items():
@@ -142,7 +142,7 @@ def _what(conditions: Conditions) -> str:
 
 
 def lines(
-    plan: PlacementPlan, outlook: Outlook, *, deadline: Deadline, bandwidth: int
+    plan: PlacementPlan, outlook: PlanConditions, *, deadline: Deadline, bandwidth: int
 ) -> Iterator[tuple[str, str]]:
     """Label and text of each line, in the order in which a reviewer needs them."""
     if not plan.moves:
@@ -238,7 +238,7 @@ def _home_words(item: Conditions, moves: tuple[Move, ...]) -> str:
     return f"{first_of(homes, _NAMED)}; once the node is back, {how}"
 
 
-def queue_words(outlook: Outlook, *, starts: int, now: int) -> str:
+def queue_words(outlook: PlanConditions, *, starts: int, now: int) -> str:
     """The migrations in front of the plan's, and when they are through at the same estimate.
 
     Only virt-controller may set a priority (KubeVirt 1.9, migration-create-admitter.go).
@@ -255,17 +255,17 @@ def queue_words(outlook: Outlook, *, starts: int, now: int) -> str:
     return f"{amount} in front ({whose}: {names}), through in about {through}: {done}; {last}"
 
 
-def _ahead_words(item: Ahead) -> str:
+def _ahead_words(item: QueuedMigration) -> str:
     whose = f" for {item.by}" if item.by else ""
     return f"{item.vm} {'runs' if item.runs else 'waits'}{whose}"
 
 
-def behind(outlook: Outlook, *, starts: int, now: int) -> int:
+def behind(outlook: PlanConditions, *, starts: int, now: int) -> int:
     """Seconds by which the first move may start later than planned, because of those in front."""
     return max(0, now + _through(outlook) - starts) if outlook.ahead else 0
 
 
-def _through(outlook: Outlook) -> int:
+def _through(outlook: PlanConditions) -> int:
     """Seconds until all in front have ended: as many at once as the cluster allows."""
     slots = [0] * outlook.slots
     for item in sorted(outlook.ahead, key=lambda item: (not item.runs, str(item.vm))):

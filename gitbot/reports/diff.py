@@ -11,19 +11,19 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubernetes.quantities import whole
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.consent import Consent
-from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.resource_requests import requests_of
 from gitbot.model.grouping import grouped
-from gitbot.model.instants import FOREVER, format_instant
-from gitbot.model.plan import Hold, Manifest, PlacementPlan, Resilience
-from gitbot.model.requests import requests_of
-from gitbot.model.words import counted, first_of
-from gitbot.reports.conditions import Deadline, Outlook, acts, binding, lines
+from gitbot.model.ledger.owner_approval import OwnerApproval
+from gitbot.model.plan.findings import Finding, Severity, sort_key
+from gitbot.model.plan.plan import Hold, Manifest, PlacementPlan, Resilience
+from gitbot.model.text.instants import FOREVER, format_instant
+from gitbot.model.text.wording import counted, first_of
+from gitbot.reports.conditions import Deadline, PlanConditions, acts, binding, lines
+from gitbot.reports.html.year_chart import YearAhead
+from gitbot.reports.memory_traffic import Traffic, traffic
+from gitbot.reports.resilience import survived
 from gitbot.reports.sentence import sentence
-from gitbot.reports.survival import survived
-from gitbot.reports.traffic import Traffic, traffic
-from gitbot.reports.year import YearAhead
 
 ZONE = "topology.kubernetes.io/zone"
 RULE_BROKEN = "plan/rule-broken"
@@ -65,7 +65,7 @@ class Preview:
 
     title: str
     plan: PlacementPlan
-    outlook: Outlook = field(default_factory=Outlook)
+    outlook: PlanConditions = field(default_factory=PlanConditions)
 
     def lines(self, *, now: int, bandwidth: int) -> Iterator[tuple[str, str]]:
         """As `Diff.lines`; its plan is proposed later, so nothing expires but its time."""
@@ -104,8 +104,8 @@ class Diff:
     applies: bool = True  # False in mode Observe
     openings: tuple[str, ...] = ()  # what a change of windows and freezes does to the year ahead
     year: YearAhead | None = None
-    outlook: Outlook = field(default_factory=Outlook)
-    consents: tuple[Consent, ...] | None = None  # of owners; None if no owner is ever asked
+    outlook: PlanConditions = field(default_factory=PlanConditions)
+    consents: tuple[OwnerApproval, ...] | None = None  # of owners; None if no owner is ever asked
     report: str = ""  # address of the complete report, "" if it has none
     resilience: tuple[Resilience, ...] = ()
 
@@ -214,7 +214,7 @@ def placement_diff(
     commands: Iterable[str] = (),
     zone_key: str = ZONE,
     applies: bool = True,
-    outlook: Outlook | None = None,
+    outlook: PlanConditions | None = None,
     report: str = "",
     resilience: Iterable[Resilience] = (),
 ) -> Diff:
@@ -237,7 +237,7 @@ def placement_diff(
         previews=previewed,
         commands=tuple(commands) or default_commands(plan),
         applies=applies,
-        outlook=outlook or Outlook(),
+        outlook=outlook or PlanConditions(),
         report=report,
         resilience=tuple(resilience),
     )

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.grouping import grouped
-from gitbot.model.words import counted, first_of
+from gitbot.model.text.wording import counted, first_of
 from gitbot.reports.diff import Diff, DiffNode
-from gitbot.reports.inert import mermaid
+from gitbot.reports.escape import mermaid
 
 MAX_NODES = 40
 MAX_ARROWS = 120

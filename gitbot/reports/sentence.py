@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gitbot.model.grouping import grouped
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Certificate, Drained, Move, PlacementPlan
-from gitbot.model.request_id import DrainId, HealId, RequestId, ReturnId
-from gitbot.model.words import counted, first_of
+from gitbot.model.ledger.request_id import DrainId, HealId, RequestId, ReturnId
+from gitbot.model.plan.plan import Drained, Move, OptimalityProof, PlacementPlan
+from gitbot.model.text.names import IntentRef
+from gitbot.model.text.wording import counted, first_of
 
 _NAMED = 3
 _NODES = 12
@@ -56,9 +56,9 @@ def objective(plan: PlacementPlan) -> str:
     match plan.bound.proof:
         case _ if least > made:
             known = f"all that is asked needs {counted(least, 'move')} and {seconds} s or more"
-        case Certificate.COUNTED:
+        case OptimalityProof.COUNTED:
             known = f"no plan has fewer moves (each is needed), or takes less than {seconds} s"
-        case Certificate.SEARCHED:
+        case OptimalityProof.SEARCHED:
             known = f"no plan has fewer moves (all were searched), or takes less than {seconds} s"
         case _:
             fewer = counted(least, "move")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gitbot.model.diagnosis import Outcome
-from gitbot.model.instants import format_instant
-from gitbot.model.plan import Hold, Move, NodeRef
-from gitbot.reports import inert
+from gitbot.model.plan.diagnosis import Outcome
+from gitbot.model.plan.plan import Hold, Move, NodeRef
+from gitbot.model.text.instants import format_instant
+from gitbot.reports import escape
+from gitbot.reports.ansi import Paint, Style
 from gitbot.reports.conditions import Deadline
 from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, is_said, wave_rows
-from gitbot.reports.findings import text as findings_text
+from gitbot.reports.finding_formats import text as findings_text
 from gitbot.reports.sentence import objective, short_drains
-from gitbot.reports.style import Paint, Style
 
 SHOWN_REASONS = 3  # of one node; a control plane alone has ten
 
@@ -30,22 +30,24 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
     """Verdict and counts first, then moves, holds with their nodes, rules, waves, commands."""
     plan = diff.plan
     paint = Paint(colour=colour)
-    state = paint(inert.terminal(diff.verdict), _COLOURS[diff.state])
+    state = paint(escape.terminal(diff.verdict), _COLOURS[diff.state])
     taken = format_instant(plan.snapshot.taken_at)
     future = f" ({diff.snapshot_age})" if diff.from_the_future else ""
     until = f", approve before {_until(diff.deadline)}" if plan.moves or not diff.leads_to else ""
     blocks = [
-        f"{inert.terminal(plan.cluster)}: {state}: {diff.counts}\n",
+        f"{escape.terminal(plan.cluster)}: {state}: {diff.counts}\n",
         f"plan {diff.digest}\nsnapshot {taken}{future}{until}\n",
         _lines(diff),
         findings_text(diff.said, paint),
         _moves(plan.moves, wide=wide),
-        "".join(f"{inert.terminal(line)}\n" for line in short_drains(plan)),
+        "".join(f"{escape.terminal(line)}\n" for line in short_drains(plan)),
         "".join(_hold(hold, paint, wide=wide) for hold in plan.holds),
         _rules(diff),
         _waves(diff),
         *[_preview(preview, diff, paint) for preview in diff.previews],
-        "".join(f"  {paint(inert.terminal(command), Style.STRONG)}\n" for command in diff.commands),
+        "".join(
+            f"  {paint(escape.terminal(command), Style.STRONG)}\n" for command in diff.commands
+        ),
     ]
     return "\n".join(block for block in blocks if block)
 
@@ -58,7 +60,7 @@ def _lines(diff: Diff) -> str:
         if not (diff.plan.moves and label == "approve before")
     ]
     happens = [f"{diff.happens}."] if diff.happens else []
-    return "".join(f"{inert.terminal(line)}\n" for line in (*happens, *said))
+    return "".join(f"{escape.terminal(line)}\n" for line in (*happens, *said))
 
 
 def _until(deadline: Deadline) -> str:
@@ -71,7 +73,7 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Rows under a header in columns of equal width, as kubectl prints them; "" without rows."""
     if not rows:
         return ""
-    table = [header, *[[inert.terminal(cell) or "-" for cell in row] for row in rows]]
+    table = [header, *[[escape.terminal(cell) or "-" for cell in row] for row in rows]]
     widths = [max(len(row[index]) for row in table) for index in range(len(header))]
     lines = [
         "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -114,9 +116,9 @@ def _hold(hold: Hold, paint: Paint, *, wide: bool, said: bool = False) -> str:
     hint = f"; {hold.hint}" if hold.hint else ""
     vm = hold.vm.namespaced_name
     why = "as said above" if said else hold.reason
-    rest = inert.terminal(f"{vm}: {why} [{hold.code}]{'' if said else hint}")
+    rest = escape.terminal(f"{vm}: {why} [{hold.code}]{'' if said else hint}")
     nodes = [
-        f"  {inert.terminal(', '.join(names))}: {inert.terminal(_some(reasons, wide=wide))}\n"
+        f"  {escape.terminal(', '.join(names))}: {escape.terminal(_some(reasons, wide=wide))}\n"
         for names, reasons in by_reasons(hold)
     ]
     return f"{word}: {rest}\n{''.join(nodes)}"
@@ -149,11 +151,11 @@ def _waves(diff: Diff) -> str:
         return ""
     header = ["WAVE", "MOVES", "ESTIMATED START", "ESTIMATED END"]
     table = columns(header, wave_rows(diff.plan))
-    return f"{table}\n{diff.queue}\n\n{inert.terminal(objective(diff.plan))}\n"
+    return f"{table}\n{diff.queue}\n\n{escape.terminal(objective(diff.plan))}\n"
 
 
 def _preview(preview: Preview, diff: Diff, paint: Paint) -> str:
     plan = preview.plan
-    head = f"preview, not approved by a merge: {inert.terminal(preview.title)}\n"
+    head = f"preview, not approved by a merge: {escape.terminal(preview.title)}\n"
     holds = "".join(_hold(hold, paint, wide=False, said=is_said(diff, hold)) for hold in plan.holds)
     return head + (_moves(plan.moves, wide=False) + holds or "nothing moves\n")

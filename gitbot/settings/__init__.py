@@ -11,7 +11,7 @@ from gitbot.settings.configuration import (
     read_settings,
 )
 from gitbot.settings.forge import ForgeSettings
-from gitbot.settings.load import LoadSettings
+from gitbot.settings.load_sources import LoadSettings
 from gitbot.settings.owners import NodeSettings, OwnerSettings
 
 __all__ = [

@@ -31,11 +31,11 @@ from gitbot.documents.fields import (
     decode,
 )
 from gitbot.documents.formats import amount
-from gitbot.model.findings import Finding, has_errors, sort_key
-from gitbot.model.names import CONFIGURATION_FILE, ApiVersion
-from gitbot.model.problem import Limits
+from gitbot.model.plan.findings import Finding, has_errors, sort_key
+from gitbot.model.plan.problem import Limits
+from gitbot.model.text.names import CONFIGURATION_FILE, ApiVersion
 from gitbot.settings.forge import Branch, ForgeSettings, check_repository
-from gitbot.settings.load import LoadScorer, LoadSettings, sources_complete
+from gitbot.settings.load_sources import LoadScorer, LoadSettings, sources_complete
 from gitbot.settings.owners import (
     OverrideSettings,
     OwnerSettings,
@@ -247,7 +247,7 @@ class _Configuration(Value):
 @lru_cache(maxsize=1)
 def json_schema() -> dict[str, Any]:
     schema = _Configuration.model_json_schema(by_alias=True)
-    return schemas.dressed(schema, kind=KIND, description=DESCRIPTION)
+    return schemas.with_schema_frame(schema, kind=KIND, description=DESCRIPTION)
 
 
 def read_settings(data: bytes, file: str) -> tuple[Settings | None, tuple[Finding, ...]]:

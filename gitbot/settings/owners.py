@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from gitbot.documents import Report, schemas, value_at
 from gitbot.documents.fields import Text, Value
 from gitbot.documents.formats import BAD_PATH, repository_path
-from gitbot.model.findings import Refusal
+from gitbot.model.plan.findings import Refusal
 
 
 def _matching(pattern: str, letters: str) -> Callable[[str], str]:

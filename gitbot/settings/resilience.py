@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from gitbot.documents.fields import Value
-from gitbot.model.plan import LossLevel
+from gitbot.model.plan.plan import LossLevel
 from gitbot.settings.owners import NamespacePattern
 
 

@@ -5,18 +5,18 @@ the store, the clock, the loops that call them, and dials for what depends on ha
 reads no clock, no file and no randomness: the same calls give the same objects.
 """
 
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.dials import Dials
-from gitbot.simulation.http import Face, Runner, write_kubeconfig
+from gitbot.simulation.http import ApiServer, Runner, write_kubeconfig
 from gitbot.simulation.port import SimulatedPort
 from gitbot.simulation.scenes import customapp
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.simulation_settings import SimulationSettings
 
 __all__ = [
-    "Dials",
-    "Face",
+    "ApiServer",
     "Runner",
     "SimulatedCluster",
     "SimulatedPort",
+    "SimulationSettings",
     "customapp",
     "write_kubeconfig",
 ]

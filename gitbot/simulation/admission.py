@@ -17,10 +17,10 @@ from gitbot.kubevirt.admission import admit_migration, admit_migration_update, m
 from gitbot.kubevirt.eviction import admit_eviction
 from gitbot.kubevirt.webhook_answers import Admitted, Refused, WebhookAnswer
 from gitbot.simulation.kubevirt.instance_admission import admit_guest
-from gitbot.simulation.kubevirt.reconcile import MIGRATION, VMI
+from gitbot.simulation.kubevirt.reconcile_result import MIGRATION, VMI
 from gitbot.simulation.object_checks import check_labels
-from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.served_resources import BY_KIND
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import Store
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gitbot.kubevirt.names import API_VERSION
-from gitbot.model.canonical import short_digest
-from gitbot.simulation.controllers.instances import MACHINE
+from gitbot.model.text.canonical import short_digest
+from gitbot.simulation.controllers.instance_controller import MACHINE
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 CPU_MODEL, CPU_VENDOR = "Skylake-Server", "Intel"

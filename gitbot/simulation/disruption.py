@@ -12,7 +12,7 @@ from typing import Any
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, controller_of, labels_of
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.kubernetes.selectors import LabelMatcher
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import Store
 
 _SCALED = ("ReplicaSet", "StatefulSet", "ReplicationController")

@@ -16,8 +16,8 @@ from gitbot.kubernetes.labels import (
     subdomain_problems,
 )
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
-from gitbot.simulation.resources import ServedResource
-from gitbot.simulation.status import ApiError, bad_request, invalid
+from gitbot.simulation.served_resources import ServedResource
+from gitbot.simulation.status_errors import ApiError, bad_request, invalid
 
 Cause = tuple[str, str, str]  # field, reason, message
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gitbot.simulation.status import ApiError, bad_request
+from gitbot.simulation.status_errors import ApiError, bad_request
 
 MERGE_KEYS: Mapping[str, str] = {
     "addresses": "type",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from gitbot.constraints.facts import FACT_KINDS
-from gitbot.constraints.verdicts import Judgement
-from gitbot.constraints.world import World
+from gitbot.constraints.scheduler.cluster_facts import FACT_KINDS
+from gitbot.constraints.scheduler.verdicts import Judgement
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.kubernetes.phases import is_final
-from gitbot.model.pod import Pod
+from gitbot.model.cluster.pod import Pod
 from gitbot.simulation.controllers.scheduler import Choice
 from gitbot.simulation.store import Change, Store
 from gitbot.snapshot import from_objects

@@ -13,8 +13,8 @@ from typing import Any
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of
 from gitbot.kubernetes.quantities import units_of, whole
 from gitbot.simulation.object_checks import label_causes
-from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.status import ApiError, invalid
+from gitbot.simulation.served_resources import BY_KIND
+from gitbot.simulation.status_errors import ApiError, invalid
 from gitbot.simulation.store import Store
 
 _ENFORCE = "pod-security.kubernetes.io/enforce"

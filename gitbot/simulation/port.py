@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from gitbot.constraints.made import Remade
 from gitbot.errors import ClusterError, NotSent
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of
-from gitbot.model.cluster import KINDS, ClusterSnapshot
-from gitbot.ports.cluster import Gate, open_gate
-from gitbot.simulation.api import WriteOptions
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.status import ApiError
+from gitbot.model.caches import RowCache
+from gitbot.model.cluster.cluster import KINDS, ClusterSnapshot
+from gitbot.ports.cluster import Gate, no_gate
+from gitbot.simulation.served_resources import BY_KIND
+from gitbot.simulation.simulated_api import WriteOptions
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import version_of
 from gitbot.snapshot import belongs, from_sorted, prune
 
@@ -42,7 +42,7 @@ class SimulatedPort:
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster
-        self._cuts: dict[str, Remade[KubernetesObject | None]] = {}
+        self._cuts: dict[str, RowCache[KubernetesObject | None]] = {}
         self._held: dict[str, tuple[int, Sequence[KubernetesObject]]] = {}
 
     @property
@@ -81,7 +81,7 @@ class SimulatedPort:
         store = self.cluster.store
         version, held = self._held.get(kind, (-1, ()))
         if version != store.changed(kind):
-            cuts = self._cuts.setdefault(kind, Remade(partial(_cut, kind)))
+            cuts = self._cuts.setdefault(kind, RowCache(partial(_cut, kind)))
             held = tuple(cut for cut in cuts((obj,) for obj in store.all(kind)) if cut is not None)
             self._held[kind] = (store.changed(kind), held)
         return held
@@ -119,7 +119,7 @@ class SimulatedPort:
     # Writing
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
     ) -> KubernetesObject:
         def create() -> KubernetesObject:
             reason = gate()

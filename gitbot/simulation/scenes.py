@@ -18,9 +18,9 @@ from gitbot.simulation.building import (
     namespace,
     node,
 )
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.dials import Dials
-from gitbot.simulation.drain import drain
+from gitbot.simulation.kubectl_drain import drain
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.simulation_settings import SimulationSettings
 
 NAMESPACE = "customapp"
 DATABASE = {"kubevirt.io/domain": "mssql2016"}
@@ -35,14 +35,14 @@ def customapp(
     jumpbox: bool = False,
     seed: int = 0,
     start_time: int = 1_764_547_200,
-    dials: Dials | None = None,
+    dials: SimulationSettings | None = None,
 ) -> SimulatedCluster:
     """The cluster, settled: nodes only (step 0), with databases (1), after a drain (2).
 
     With `live_migratable` the VMs have eviction strategy LiveMigrate, else None, as in the source.
     `jumpbox` adds one VirtualMachine without rules on kni-worker.
     """
-    settings = dials or Dials(prefer=("kni-worker6",), live_migratable=live_migratable)
+    settings = dials or SimulationSettings(prefer=("kni-worker6",), live_migratable=live_migratable)
     cluster = SimulatedCluster(seed=seed, start_time=start_time, dials=settings, name="iberia")
     strategy = "LiveMigrate" if live_migratable else "None"
     cluster.load([kubevirt(evictionStrategy=strategy)])

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
-from gitbot.simulation.resources import ServedResource
-from gitbot.simulation.status import bad_request
+from gitbot.simulation.served_resources import ServedResource
+from gitbot.simulation.status_errors import bad_request
 
 Match = Callable[[KubernetesObject], bool]
 _SET = re.compile(r"^\s*([^\s!=,()]+)\s+(in|notin)\s*\(([^)]*)\)\s*$")

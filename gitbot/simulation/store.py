@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gitbot.kubernetes.objects import KubernetesObject, at
-from gitbot.model.canonical import short_digest
-from gitbot.model.instants import format_instant
-from gitbot.simulation.resources import BY_KIND, ServedResource
-from gitbot.simulation.status import STALE, already_exists, conflict, gone, not_found
+from gitbot.model.text.canonical import short_digest
+from gitbot.model.text.instants import format_instant
+from gitbot.simulation.served_resources import BY_KIND, ServedResource
+from gitbot.simulation.status_errors import STALE, already_exists, conflict, gone, not_found
 
 Key = tuple[str, str]  # namespace ("" for cluster-scoped objects), name
 Indexer = Callable[[KubernetesObject], Iterable[str]]

@@ -1,12 +1,12 @@
 """Kubernetes objects to ClusterSnapshot and back; minimal, versioned file format. No client."""
 
 from gitbot.snapshot.decode import decode_object, indented_json, plain_json, prune
-from gitbot.snapshot.files import read_files, read_snapshot
+from gitbot.snapshot.from_objects import HOLD_NAME, belongs, from_objects, from_sorted
+from gitbot.snapshot.list_pages import KindReader, PageEnd
 from gitbot.snapshot.load_file import load_of, read_load
-from gitbot.snapshot.pages import KindReader, PageEnd
+from gitbot.snapshot.packed_rows import Rows
 from gitbot.snapshot.resources import EVENTS, LISTED, RESOURCES, Resource
-from gitbot.snapshot.rows import Rows
-from gitbot.snapshot.value import HOLD_NAME, belongs, from_objects, from_sorted
+from gitbot.snapshot.snapshot_file import read_files, read_snapshot
 from gitbot.snapshot.versioned import write_snapshot
 
 __all__ = [

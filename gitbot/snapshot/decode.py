@@ -16,8 +16,8 @@ from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.snapshot.field_tree import ANNOTATION_PREFIXES, ANNOTATIONS, HOOK_SIDECARS
 from gitbot.snapshot.structs import (
     API_VERSIONS,
+    DecodePurpose,
     SharedPart,
-    Use,
     annotated_paths,
     decoder_of,
     file_list_decoder,
@@ -49,7 +49,7 @@ def prune(kind: str, obj: KubernetesObject, *, checked: bool = False) -> Kuberne
     try:
         data = msgspec.json.encode(obj, enc_hook=_plain_mapping)
         if checked:
-            decoder_of(kind, Use.CHECKED).decode(data)
+            decoder_of(kind, DecodePurpose.CHECKED).decode(data)
         return _pruned(kind, data)
     except UnicodeEncodeError as error:
         half = f"U+{ord(error.object[error.start]):04X}"
@@ -105,7 +105,7 @@ def prune_all(kind: str, data: bytes | memoryview, equal: EqualParts) -> list[Ku
     """The same for the JSON list of a kind, many times faster. Raises msgspec.MsgspecError."""
     structs = file_list_decoder(kind).decode(data)
     filter_annotations(kind, structs)
-    parts = shared_parts(kind, Use.FILE)
+    parts = shared_parts(kind, DecodePurpose.FILE)
     for part in parts:
         equal.number(part, structs)
     objects = msgspec.to_builtins(structs)
@@ -117,7 +117,7 @@ def prune_all(kind: str, data: bytes | memoryview, equal: EqualParts) -> list[Ku
 
 
 def _pruned(kind: str, data: bytes) -> KubernetesObject:
-    struct = decoder_of(kind, Use.PRUNED).decode(data)
+    struct = decoder_of(kind, DecodePurpose.PRUNED).decode(data)
     filter_annotations(kind, [struct])
     return {"apiVersion": API_VERSIONS[kind], "kind": kind, **msgspec.to_builtins(struct)}
 

@@ -14,7 +14,7 @@ from types import GenericAlias
 from typing import Any, TypeAlias
 
 
-class How(Enum):
+class FieldTreatment(Enum):
     """How a branch is treated, besides its fields."""
 
     WHOLE = "kept as it is, even fields that the tree does not name; the named fields are checked"
@@ -29,7 +29,7 @@ class How(Enum):
 class Branch:
     """A tree with a treatment."""
 
-    how: How
+    how: FieldTreatment
     tree: Tree
 
 
@@ -51,17 +51,17 @@ def keep(*names: str, of: Tree = ANY) -> dict[str, Tree]:
 
 def whole(tree: Tree) -> Branch:
     """A value that is kept unchanged. Fields that rules read are checked."""
-    return Branch(how=How.WHOLE, tree=tree)
+    return Branch(how=FieldTreatment.WHOLE, tree=tree)
 
 
 def shared(tree: Tree) -> Branch:
     """A value that most objects of a kind have in common."""
-    return Branch(how=How.SHARED, tree=tree)
+    return Branch(how=FieldTreatment.SHARED, tree=tree)
 
 
 def alike(tree: Tree) -> Branch:
     """A value that differs in what a server sends, and is often equal once it is pruned."""
-    return Branch(how=How.ALIKE, tree=tree)
+    return Branch(how=FieldTreatment.ALIKE, tree=tree)
 
 
 HOOK_SIDECARS = "hooks.kubevirt.io/hookSidecars"
@@ -97,10 +97,10 @@ ANNOTATIONS = frozenset(
 ANNOTATION_PREFIXES = ("placement.gitbot.dev/",)
 
 METADATA: Fields = {
-    **keep("name", "namespace", of=Branch(how=How.ALWAYS, tree=str)),
+    **keep("name", "namespace", of=Branch(how=FieldTreatment.ALWAYS, tree=str)),
     "uid": str,
-    "labels": Branch(how=How.AS_SENT, tree=TEXTS),
-    "annotations": Branch(how=How.FILTERED, tree=TEXTS),
+    "labels": Branch(how=FieldTreatment.AS_SENT, tree=TEXTS),
+    "annotations": Branch(how=FieldTreatment.FILTERED, tree=TEXTS),
     "creationTimestamp": ANY,
     "deletionTimestamp": str,
     **keep("generation", "finalizers"),
@@ -110,7 +110,7 @@ METADATA: Fields = {
 }
 TEMPLATE_METADATA: Fields = {
     "labels": ANY,
-    "annotations": Branch(how=How.FILTERED, tree=AMOUNTS),
+    "annotations": Branch(how=FieldTreatment.FILTERED, tree=AMOUNTS),
 }
 CONDITIONS: Tree = [
     {**keep("type", "status", "reason", of=str), **keep("message", "lastTransitionTime")}

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gitbot.errors import SnapshotError
-from gitbot.model.instants import parse_instant
-from gitbot.model.load import METRICS, ClusterLoad, LoadValue, hundredths, seconds
-from gitbot.model.words import nearest, one_of, shortened
+from gitbot.model.cluster.load import METRICS, ClusterLoad, LoadValue, hundredths, seconds
+from gitbot.model.text.instants import parse_instant
+from gitbot.model.text.wording import nearest, one_of, shortened
 from gitbot.snapshot.decode import plain_json
 
 KIND = "ClusterLoad"

@@ -14,10 +14,10 @@ from gitbot.documents import scalar_places
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of
 from gitbot.kubevirt.admission import RUN_STRATEGIES
-from gitbot.model.cluster import KINDS
-from gitbot.model.words import nearest, one_of
+from gitbot.model.cluster.cluster import KINDS
+from gitbot.model.text.wording import nearest, one_of
+from gitbot.snapshot.from_objects import belongs, kind_of
 from gitbot.snapshot.resources import RESOURCES
-from gitbot.snapshot.value import belongs, kind_of
 
 _LISTS = {f"{kind}List": kind for kind in KINDS}
 _WORDS = {

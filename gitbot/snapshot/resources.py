@@ -128,7 +128,7 @@ _RESOURCES = (
 )
 
 RESOURCES: Mapping[str, Resource] = {resource.kind: resource for resource in _RESOURCES}
-"""Every kind of `gitbot.model.cluster.KINDS`."""
+"""Every kind of `gitbot.model.cluster.cluster.KINDS`."""
 
 EVENTS = _resource("Event", "", "v1", "events")
 """Read for one object at a time; never part of a snapshot."""

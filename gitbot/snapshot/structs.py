@@ -16,8 +16,8 @@ from typing import Annotated, Any
 import msgspec
 
 from gitbot.errors import Bug
-from gitbot.snapshot.field_tree import METADATA, Branch, Fields, How, Tree
-from gitbot.snapshot.fields import EVENT, FIELDS
+from gitbot.snapshot.field_tree import METADATA, Branch, Fields, FieldTreatment, Tree
+from gitbot.snapshot.kept_fields import EVENT, FIELDS
 from gitbot.snapshot.resources import EVENTS, RESOURCES
 
 Path = tuple[str, ...]
@@ -27,7 +27,7 @@ API_VERSIONS = {each.kind: each.api_version for each in (*RESOURCES.values(), EV
 """By kind the apiVersion that its objects have in a snapshot."""
 
 
-class Use(Enum):
+class DecodePurpose(Enum):
     """The purpose of a type."""
 
     CHECKED = auto()  # an object that no API server has seen is held to the types of its fields
@@ -37,13 +37,13 @@ class Use(Enum):
 
 
 @functools.cache
-def decoder_of(kind: str, use: Use) -> Any:
+def decoder_of(kind: str, use: DecodePurpose) -> Any:
     return _decoder(_type_of(kind, _tree_of(kind), use))
 
 
 @functools.cache
 def file_list_decoder(kind: str) -> Any:
-    return _decoder(list[_type_of(kind, _tree_of(kind), Use.FILE)])  # type: ignore[misc]
+    return _decoder(list[_type_of(kind, _tree_of(kind), DecodePurpose.FILE)])  # type: ignore[misc]
 
 
 @functools.cache
@@ -54,7 +54,7 @@ def list_decoder_of(kind: str) -> Any:
         [("continue_", str | None, None), ("resourceVersion", str | None, None)],
         rename={"continue_": "continue"},
     )
-    items = _type_of(kind, [_tree_of(kind)], Use.ROW)
+    items = _type_of(kind, [_tree_of(kind)], DecodePurpose.ROW)
     answer = msgspec.defstruct(
         f"{kind}List",
         [
@@ -78,23 +78,26 @@ class SharedPart:
     decoder: Any
 
 
-_ONCE = {Use.ROW: (How.SHARED,), Use.FILE: (How.SHARED, How.ALIKE)}
+_ONCE = {
+    DecodePurpose.ROW: (FieldTreatment.SHARED,),
+    DecodePurpose.FILE: (FieldTreatment.SHARED, FieldTreatment.ALIKE),
+}
 
 
 @functools.cache
-def shared_parts(kind: str, use: Use = Use.ROW) -> tuple[SharedPart, ...]:
+def shared_parts(kind: str, use: DecodePurpose = DecodePurpose.ROW) -> tuple[SharedPart, ...]:
     return tuple(_part(path, tree) for path, tree in _branches(_tree_of(kind), *_ONCE[use]))
 
 
 def _part(path: Path, tree: Tree) -> SharedPart:
-    kept = _type_of(".".join(path), tree, Use.PRUNED)
+    kept = _type_of(".".join(path), tree, DecodePurpose.PRUNED)
     decoder = None if kept is Any else _decoder(kept)
     return SharedPart(path=path, read=attrgetter(path[-1]), decoder=decoder)
 
 
 @functools.cache
 def annotated_paths(kind: str) -> tuple[Path, ...]:
-    return tuple(path for path, _ in _branches(_tree_of(kind), How.FILTERED))
+    return tuple(path for path, _ in _branches(_tree_of(kind), FieldTreatment.FILTERED))
 
 
 def holders(items: list[Any], path: Path) -> list[Any]:
@@ -115,12 +118,12 @@ def _tree_of(kind: str) -> Fields:
     return {"metadata": METADATA, **fields}
 
 
-def _branches(tree: Tree, *hows: How, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
+def _branches(tree: Tree, *hows: FieldTreatment, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
     """The outermost branches with one of these treatments, in the order of the tree."""
     match tree:
         case Branch() if tree.how in hows:
             yield path, tree.tree
-        case Branch(how=How.ALIKE):
+        case Branch(how=FieldTreatment.ALIKE):
             yield from _branches(tree.tree, *hows, path=path)
         case [item]:
             yield from _branches(item, *hows, path=(*path, "*"))
@@ -132,13 +135,13 @@ def _branches(tree: Tree, *hows: How, path: Path = ()) -> Iterator[tuple[Path, T
 _INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
-def _type_of(name: str, tree: Tree, use: Use) -> Any:
+def _type_of(name: str, tree: Tree, use: DecodePurpose) -> Any:
     match tree:
         case None:
             return Any
         case type() | GenericAlias():
             checked = _INT64 if tree is int else tree
-            return checked if use is Use.CHECKED else Any
+            return checked if use is DecodePurpose.CHECKED else Any
         case Branch():
             return _branch_type(name, tree, use)
         case [item]:
@@ -157,18 +160,18 @@ def _type_of(name: str, tree: Tree, use: Use) -> Any:
             raise Bug(f"BUG: the field tree of {name} is {tree!r}")
 
 
-def _branch_type(name: str, branch: Branch, use: Use) -> Any:
-    if use is not Use.CHECKED:
+def _branch_type(name: str, branch: Branch, use: DecodePurpose) -> Any:
+    if use is not DecodePurpose.CHECKED:
         match branch.how:
-            case How.WHOLE:
+            case FieldTreatment.WHOLE:
                 return Any
-            case How.ALWAYS:
+            case FieldTreatment.ALWAYS:
                 return branch.tree
-            case How.FILTERED:
+            case FieldTreatment.FILTERED:
                 return dict
-            case How.SHARED | How.AS_SENT if use is Use.ROW:
+            case FieldTreatment.SHARED | FieldTreatment.AS_SENT if use is DecodePurpose.ROW:
                 return msgspec.Raw
-            case How.SHARED | How.ALIKE if use is Use.FILE:
+            case FieldTreatment.SHARED | FieldTreatment.ALIKE if use is DecodePurpose.FILE:
                 return msgspec.Raw
     return _type_of(name, branch.tree, use)
 

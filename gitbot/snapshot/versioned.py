@@ -10,15 +10,15 @@ import msgspec
 
 from gitbot.errors import Bug, SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.instants import parse_instant
-from gitbot.model.names import API_VERSION
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.text.instants import parse_instant
+from gitbot.model.text.names import API_VERSION
 from gitbot.published import snapshot_file, sorted_bytes
 from gitbot.snapshot.decode import EqualParts, prune_all
+from gitbot.snapshot.from_objects import digest_of, from_objects, from_sorted, in_order
 from gitbot.snapshot.load_file import load_of
 from gitbot.snapshot.plain_objects import word_of
 from gitbot.snapshot.resources import RESOURCES
-from gitbot.snapshot.value import digest_of, from_objects, from_sorted, in_order
 
 KIND = "ClusterSnapshot"
 TAKE_ANEW = "take a new one with `gitbot snapshot -o FILE`"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.files import ShippedTexts, find_root, read_plain_file, read_working_tree
-from gitbot.adapters.progress import StderrProgress
+from gitbot.adapters.progress_bar import StderrProgress
 from gitbot.adapters.signals import Stop, StoppableClock, stop_on_signals
+from gitbot.adapters.working_tree import ShippedTexts, find_root, read_plain_file, read_working_tree
 
 if TYPE_CHECKING:
-    from gitbot.adapters.policy_runner import LimitedPolicyRunner
+    from gitbot.adapters.sandbox.policy_runner import LimitedPolicyRunner
 
 __all__ = [
     "ShippedTexts",
@@ -32,6 +32,6 @@ __all__ = [
 
 def policy_runner() -> LimitedPolicyRunner:
     """The process with limits, in which policies of a repository are compiled and run."""
-    from gitbot.adapters.policy_runner import the_runner  # noqa: PLC0415 - only for policies
+    from gitbot.adapters.sandbox.policy_runner import the_runner  # noqa: PLC0415 - only for policies
 
     return the_runner()

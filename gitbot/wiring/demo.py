@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.files import locked_folder, temporary_folder
-from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.adapters.git import Git, GitRepository
 from gitbot.adapters.kubernetes import KubernetesCluster
+from gitbot.adapters.working_tree import locked_folder, temporary_folder
 from gitbot.errors import UsageError
 from gitbot.kubernetes.objects import at, labels_of
 from gitbot.ports.forge import PullRequest
 from gitbot.simulation import (
-    Face,
+    ApiServer,
     Runner,
     SimulatedCluster,
     SimulatedPort,
@@ -39,7 +39,7 @@ NEW = "give the name of a new folder"
 class LockedClock:
     """The simulated cluster's clock; time passes under the lock of its HTTP face."""
 
-    def __init__(self, port: SimulatedPort, face: Face) -> None:
+    def __init__(self, port: SimulatedPort, face: ApiServer) -> None:
         self._port = port
         self._face = face
 
@@ -60,7 +60,7 @@ class Stage:
     bare: Path
     kubeconfig: Path
     cluster: SimulatedCluster
-    face: Face
+    face: ApiServer
     clock: LockedClock
     repository: GitRepository
     forge: LocalForge
@@ -166,7 +166,7 @@ def stage(folder: Path, files: Mapping[str, str], *, say: Callable[[str], None])
     cluster = customapp(step=2, jumpbox=True, start_time=start)
     cluster.cordon("kni-worker2", unschedulable=False)
     cluster.settle()
-    with Face(cluster) as face:
+    with ApiServer(cluster) as face:
         kubeconfig = write_kubeconfig(folder / "kubeconfig", server=face.url, context=CLUSTER)
         clock = LockedClock(SimulatedPort(cluster), face)
         bare = folder / "placement.git"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gitbot.adapters.files import temporary_folder
 from gitbot.adapters.git import Git, GitRepository, is_commit_id
 from gitbot.adapters.kustomize import build_kustomization, kustomize_program
+from gitbot.adapters.working_tree import temporary_folder
 from gitbot.errors import InvalidInput, RepositoryError, UnreachableError
 
 NO_KUSTOMIZE = "neither kustomize nor kubectl is installed"

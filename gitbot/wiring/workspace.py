@@ -10,7 +10,6 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from gitbot.adapters.clock import SystemClock, seconds_counted
-from gitbot.adapters.files import ShippedTexts, read_plain_file, temporary_folder
 from gitbot.adapters.git import (
     Access,
     Git,
@@ -22,14 +21,15 @@ from gitbot.adapters.git import (
     ledger_name,
     no_access,
 )
-from gitbot.adapters.late import LateCluster
-from gitbot.adapters.published import PublishedCluster
+from gitbot.adapters.lazy_cluster import LazyCluster
+from gitbot.adapters.snapshot_cluster import PublishedCluster
+from gitbot.adapters.working_tree import ShippedTexts, read_plain_file, temporary_folder
 from gitbot.errors import InvalidInput, RepositoryError, UsageError
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.diagnosis import Check, Outcome
-from gitbot.model.names import CONFIGURATION_FILE, OWN_AUTHOR
-from gitbot.model.watch import NOBODY, Onlooker
-from gitbot.model.words import counted
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.plan.diagnosis import Check, Outcome
+from gitbot.model.progress import NO_PROGRESS, PlanningProgress
+from gitbot.model.text.names import CONFIGURATION_FILE, OWN_AUTHOR
+from gitbot.model.text.wording import counted
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import Forge
@@ -37,14 +37,14 @@ from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
 from gitbot.settings import ForgeSettings, Settings, read_settings
 from gitbot.wiring.clusters import open_cluster
-from gitbot.wiring.kept import report_keeper
+from gitbot.wiring.report_store import report_keeper
 
 if TYPE_CHECKING:
     from gitbot.adapters.forges.github import GitHub
     from gitbot.adapters.kubernetes import ClusterQuestions
-    from gitbot.workflows.base_branch import BaseBranch
-    from gitbot.workflows.revision import Shipped
-    from gitbot.workflows.shell import Progress, Shell
+    from gitbot.workflows.core.base_branch import BaseBranch
+    from gitbot.workflows.core.context import Progress, RunContext
+    from gitbot.workflows.core.revision import BundledTexts
 
 
 _CONFIGURATIONS_BACK = 50  # search at most so many commits for a configuration without errors
@@ -83,7 +83,7 @@ class Workspace:
                 known = ", ".join(cluster.name for cluster in self.settings.clusters)
                 raise UsageError(f"there is no cluster {name} in the configuration: {known}")
             context = self.context or settings.context
-            self.clusters[name] = LateCluster(
+            self.clusters[name] = LazyCluster(
                 name,
                 lambda: open_cluster(
                     name=name, kubeconfig=self.kubeconfig, context=context, load=settings.load
@@ -105,18 +105,18 @@ def repository_here(root: Path) -> Repository:
     return GitRepository.of_work_tree(root)
 
 
-def shipped(label: str = "") -> Shipped:
+def shipped(label: str = "") -> BundledTexts:
     """What ships with gitbot; `label` stands before the paths of its policies in findings."""
-    from gitbot.adapters.policy_runner import the_runner  # noqa: PLC0415 - no CEL for `lint`
-    from gitbot.workflows.revision import Shipped  # noqa: PLC0415 - no planner for `lint`
+    from gitbot.adapters.sandbox.policy_runner import the_runner  # noqa: PLC0415 - no CEL for `lint`
+    from gitbot.workflows.core.revision import BundledTexts  # noqa: PLC0415 - no planner for `lint`
 
     texts = ShippedTexts()
     policies = {f"{label}{path}": text for path, text in texts.policies().items()}
-    return Shipped(policies=policies, templates=texts.templates(), runner=the_runner())
+    return BundledTexts(policies=policies, templates=texts.templates(), runner=the_runner())
 
 
 def base_branch(repository: Repository, *, name: str, cluster: str) -> BaseBranch:
-    from gitbot.workflows.base_branch import BaseBranch  # noqa: PLC0415 - no planner for `lint`
+    from gitbot.workflows.core.base_branch import BaseBranch  # noqa: PLC0415 - no planner for `lint`
 
     return BaseBranch(repository=repository, name=name, cluster=cluster, shipped=shipped())
 
@@ -126,13 +126,13 @@ def open_shell(
     cluster: str,
     *,
     progress: Callable[[Progress], None] | None = None,
-    onlooker: Onlooker = NOBODY,
-) -> Shell:
-    from gitbot.wiring.planning import plan_apart, read_apart  # noqa: PLC0415 - no planner for `lint`
-    from gitbot.workflows.shell import Shell  # noqa: PLC0415 - no planner for `lint`
+    onlooker: PlanningProgress = NO_PROGRESS,
+) -> RunContext:
+    from gitbot.wiring.plan_worker import plan_apart, read_apart  # noqa: PLC0415 - no planner for `lint`
+    from gitbot.workflows.core.context import RunContext  # noqa: PLC0415 - no planner for `lint`
 
     name = workspace.settings.forge.base_branch
-    return Shell(
+    return RunContext(
         cluster_name=cluster,
         base_branch=name,
         repository=workspace.repository,
@@ -326,7 +326,7 @@ def _address(root: Path, name: str) -> str:
 
 
 def _local_forge(remote: str, clock: Clock, account: str) -> Forge:
-    from gitbot.adapters.forges.local import LocalForge  # noqa: PLC0415 - one forge a run
+    from gitbot.adapters.forges.local.forge import LocalForge  # noqa: PLC0415 - one forge a run
 
     directory = Path(remote)
     inner = directory / ".git"

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gitbot.constraints.replay import replay
-from gitbot.model.problem import MoveVms, Pin, Target
+from gitbot.constraints.replay.replay import replay
+from gitbot.model.plan.problem import MoveVms, Pin, Target
 from gitbot.planner import make_plan
 from tests.bench.bench_maintenance import parsed, timed
 from tests.bench.instance import Instance, Outcome, moved_to, moves_of, problem, vm_name

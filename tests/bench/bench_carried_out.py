@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
-from gitbot.model.instants import parse_instant
+from gitbot.model.text.instants import parse_instant
 from gitbot.ports.forge import MergeMethod, PullState
 from gitbot.published import read_plan
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.dials import Dials
 from gitbot.simulation.port import MIGRATION, SimulatedPort
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.simulation_settings import SimulationSettings
 from gitbot.workflows.watch import reconcile
 from tests.bench.table import Figure, show
 from tests.doubles.forge import MemoryForge
@@ -161,7 +161,7 @@ def carried_out(case: Maintenance, size: RackSize = NODES) -> Outcome:
 
 
 def _begun(case: Maintenance, size: RackSize) -> tuple[Story, RebootingPort]:
-    cluster = rack(size, seed=case.seed, dials=Dials(bandwidth=64 * MIB))
+    cluster = rack(size, seed=case.seed, dials=SimulationSettings(bandwidth=64 * MIB))
     repository = MemoryRepository()
     port = RebootingPort(cluster, reboot=case.reboot)
     story = Story(

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gitbot.constraints.replay import replay
+from gitbot.constraints.replay.replay import replay
 from gitbot.planner import make_plan
 from tests.bench.bench_maintenance import parsed, timed
 from tests.bench.instance import GIB, Instance, Outcome, moved_to, moves_of, problem

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gitbot.constraints.replay import replay
+from gitbot.constraints.replay.replay import replay
 from gitbot.planner import make_plan
 from tests.bench.bench_maintenance import parsed, timed
 from tests.bench.instance import Outcome, moves_of, problem

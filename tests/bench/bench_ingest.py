@@ -81,8 +81,8 @@ def _write(folder: Path, share: int) -> int:
 
 
 def _gitbot(page: Page, _names: list[str]) -> Iterator[Any]:
-    from gitbot.adapters.kubernetes.reading import read_cluster  # noqa: PLC0415 - one side only
-    from gitbot.snapshot.pages import KindReader  # noqa: PLC0415
+    from gitbot.adapters.kubernetes.snapshot_reader import read_cluster  # noqa: PLC0415 - one side only
+    from gitbot.snapshot.list_pages import KindReader  # noqa: PLC0415
     from gitbot.snapshot.resources import LISTED  # noqa: PLC0415
 
     for resource in LISTED:

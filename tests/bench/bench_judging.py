@@ -15,13 +15,13 @@ from functools import partial
 
 import numpy as np
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.whole_state import WholeState
-from gitbot.constraints.world import World
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.counts.rule_matrix import RuleMatrix
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.names import IntentRef
-from gitbot.model.pod import Pod
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.text.names import IntentRef
 from gitbot.snapshot import from_objects
 from tests.bench.overfull import overfull
 from tests.bench.table import Figure, ms, show
@@ -115,7 +115,7 @@ def _whole_state() -> Iterator[Figure]:
         )
         for number in range(count)
     ]
-    whole = WholeState(instances.domains, rules, occupancy)
+    whole = RuleMatrix(instances.domains, rules, occupancy)
     amounts = {"cpu": np.full(len(vms), 400), "memory": np.full(len(vms), 2**33)}
     standing = {name: np.zeros(len(names), dtype=np.int64) for name in amounts}
     room = {"cpu": np.full(len(names), 32_000), "memory": np.full(len(names), 2**37)}

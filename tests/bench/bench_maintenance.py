@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from gitbot.cli.main import COLLECT_AFTER
-from gitbot.constraints.replay import replay
-from gitbot.constraints.world import World
-from gitbot.model.problem import PlacementProblem
+from gitbot.constraints.replay.replay import replay
+from gitbot.constraints.scheduler.world import World
+from gitbot.model.plan.problem import PlacementProblem
 from gitbot.planner import make_plan
 from tests.bench.instance import Instance, Outcome, moves_of, problem
 from tests.bench.instances import maintenance, recorded

@@ -8,14 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.replay import replay
-from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.replay.replay import replay
+from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
 from gitbot.kubernetes.objects import labels_of, name_of
-from gitbot.model.cluster import KINDS, ClusterSnapshot
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import EmptyNodes, PlacementProblem, Request
-from gitbot.model.request_id import RequestId
+from gitbot.model.cluster.cluster import KINDS, ClusterSnapshot
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.problem import EmptyNodes, PlacementProblem, Request
+from gitbot.model.text.names import IntentRef
 from gitbot.planner import make_plan
 from gitbot.snapshot import from_objects
 from tests.bench.table import Figure, ms, show

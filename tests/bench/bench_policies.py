@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gitbot.adapters.policy_runner import LimitedPolicyRunner
+from gitbot.adapters.sandbox.policy_runner import LimitedPolicyRunner
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Bound, Move, NodeRef, PlacementPlan, SnapshotRef, VmRef, Wave
-from gitbot.model.problem import Pin, PlacementProblem
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Bound, Move, NodeRef, PlacementPlan, SnapshotRef, VmRef, Wave
+from gitbot.model.plan.problem import Pin, PlacementProblem
+from gitbot.model.text.names import IntentRef
 from gitbot.policy import PolicyRunner, PolicySet, judge, read_policies
 from gitbot.snapshot import from_objects
 from tests.bench.bench_judging import best

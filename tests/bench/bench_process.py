@@ -73,13 +73,13 @@ def _environment() -> dict[str, str]:
 
 def read(file: str, *, decoded: bool) -> None:
     """What every plan begins with."""
-    import gitbot.cli.plan  # noqa: F401, PLC0415 - as the command does
-    from gitbot.cli.checking import working_tree  # noqa: PLC0415
-    from gitbot.cli.options import ClusterAccess, load_snapshot  # noqa: PLC0415
-    from gitbot.constraints.instances import Instances  # noqa: PLC0415
-    from gitbot.constraints.world import World  # noqa: PLC0415
+    import gitbot.cli.commands.plan  # noqa: F401, PLC0415 - as the command does
+    from gitbot.cli.shared.options import ClusterAccess, load_snapshot  # noqa: PLC0415
+    from gitbot.cli.shared.planning_input import working_tree  # noqa: PLC0415
+    from gitbot.constraints.moves.instances import Instances  # noqa: PLC0415
+    from gitbot.constraints.scheduler.world import World  # noqa: PLC0415
     from gitbot.wiring.workspace import shipped  # noqa: PLC0415
-    from gitbot.workflows.revision import read_revision  # noqa: PLC0415
+    from gitbot.workflows.core.revision import read_revision  # noqa: PLC0415
 
     texts = working_tree(Path.cwd())
     revision = read_revision(texts, cluster="prod", shipped=shipped("gitbot:"))

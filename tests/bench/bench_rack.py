@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.planner import make_plan
 from gitbot.simulation.port import SimulatedPort
-from gitbot.workflows.engine import Engine
+from gitbot.workflows.core.revision_engine import RevisionEngine
 from tests.bench.table import Figure, ms, show
 from tests.doubles.rack import RackSize, rack
 from tests.scenarios.clusters import START
@@ -39,7 +39,7 @@ class CountingPort(SimulatedPort):
 def plan_seconds(loop: Loop) -> tuple[int, float]:
     """Moves of the drain's plan, and how long planning alone takes."""
     base = loop.shell.read_base(loop.shell.repository.commit("main").id)
-    assert isinstance(base, Engine)
+    assert isinstance(base, RevisionEngine)
     (window,) = (intent for intent, _ in base.intents.maintenance_windows)
     opening = base.opening(window, now=loop.port.now())
     assert opening is not None

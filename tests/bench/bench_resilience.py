@@ -9,16 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.resilience import resilience
-from gitbot.constraints.world import World
+from gitbot.constraints.failure.resilience import resilience
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef
-from gitbot.model.problem import Pin
-from gitbot.model.request_id import MigrationRequestId
-from gitbot.model.scheduling import ZONE
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.scheduling import ZONE
+from gitbot.model.ledger.request_id import MigrationRequestId
+from gitbot.model.plan.plan import Move, NodeRef, PlacementPlan, VmRef
+from gitbot.model.plan.problem import Pin
+from gitbot.model.text.names import IntentRef
 from gitbot.snapshot import from_objects
 from tests.bench.bench_audit import asking
 from tests.bench.bench_process import bound

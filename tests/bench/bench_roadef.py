@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gitbot.model.columns import Numbers
+from gitbot.model.cluster.columns import Numbers
 from tests.bench.roadef import checker
 from tests.bench.roadef.model import ARCHIVE, Model, stored
 from tests.bench.roadef.search import improved

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
-from gitbot.constraints.replay import replay
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import EmptyNodes, Limits, PlacementProblem, Request
-from gitbot.model.request_id import RequestId
+from gitbot.constraints.replay.replay import replay
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.problem import EmptyNodes, Limits, PlacementProblem, Request
+from gitbot.model.text.names import IntentRef
 from gitbot.planner import make_plan
 from gitbot.snapshot import from_objects
 from tests.bench.table import Figure, show

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gitbot.model.plan import PlacementPlan
+from gitbot.model.plan.plan import PlacementPlan
 from gitbot.planner import make_plan
 from tests.bench.bench_maintenance import parsed, timed
 from tests.bench.instance import GIB, Instance, Outcome, moves_of, problem

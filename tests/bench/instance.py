@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.placement_rule import PlacementRule
-from gitbot.constraints.rule_parts import NearPart, Peers
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.placement_rule import PlacementRule
+from gitbot.constraints.rules.rule_parts import AffinityPart, Peers
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.columns import Numbers
-from gitbot.model.constraint import RuleConstraint
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import EmptyNodes, Goal, HealRule, PlacementProblem, Request
-from gitbot.model.request_id import HealId, RequestId
+from gitbot.model.cluster.columns import Numbers
+from gitbot.model.ledger.request_id import HealId, RequestId
+from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import EmptyNodes, Goal, HealRule, PlacementProblem, Request
+from gitbot.model.text.names import IntentRef
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import HOSTNAME, ZONE, node, vm
 
@@ -122,7 +122,7 @@ def _rules(case: Instance, instances: Instances) -> Iterator[RuleConstraint]:
             )
     for number, group in enumerate(case.together):
         members = frozenset(map(vm_name, group))
-        near = NearPart(
+        near = AffinityPart(
             name="affinity",
             domains=instances.domains,
             terms=dict.fromkeys(

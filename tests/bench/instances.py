@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gitbot.model.columns import Numbers
+from gitbot.model.cluster.columns import Numbers
 from tests.bench.instance import GIB, Groups, Instance
 
 MAINTENANCE = "btrplace/maint-rules.json.gz"

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gitbot.constraints.whole_state import WholeState
-from gitbot.model.columns import Numbers
+from gitbot.constraints.rules.counts.rule_matrix import RuleMatrix
+from gitbot.model.cluster.columns import Numbers
 
 
 def overfull(
-    state: WholeState,
+    state: RuleMatrix,
     amounts: Mapping[str, Numbers],
     standing: Mapping[str, Numbers],
     allocatable: Mapping[str, Numbers],
@@ -32,7 +32,7 @@ def overfull(
     return tuple(names[number] for number in np.flatnonzero(over))
 
 
-def _all_places(state: WholeState) -> tuple[Numbers, Numbers]:
+def _all_places(state: RuleMatrix) -> tuple[Numbers, Numbers]:
     """Node and VM number of every place that is held; no node is numbered last."""
     vms = np.arange(len(state._places))
     nodes = state._places

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from gitbot.constraints.replay import replay
+from gitbot.constraints.replay.replay import replay
 from gitbot.planner import make_plan
 from tests.bench.instance import Checker, Instance, Move, Outcome, moves_of, problem
 from tests.bench.instances import MAINTENANCE, full, maintenance, recorded

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from gitbot.constraints.world import World
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.kubernetes.selectors import NodeMatcher
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.pod import Pod
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.pod import Pod
 from gitbot.snapshot import from_objects
 from tests.bench.peers.plain_loop import Place, PlainLoop
 

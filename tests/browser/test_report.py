@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.files import ShippedTexts
-from gitbot.reports.html import html
+from gitbot.adapters.working_tree import ShippedTexts
+from gitbot.reports.html.page import html
 from tests.browser.chromium import Page, opened
 from tests.unit.reports.plans import HOLD, PLAN, move, vm
 from tests.unit.reports.test_diff import diff

@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from gitbot.policy.engine import compile_expression, evaluate
-from gitbot.policy.faults import EvaluationError, ExpressionError
+from gitbot.policy.cel_engine import compile_expression, evaluate
+from gitbot.policy.errors import EvaluationError, ExpressionError
 from tests.conformance.textproto import Message, Word, read_textproto
 
 FOLDER = Path("tests/simple/testdata")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gitbot.kubernetes.objects import at, condition_of
 from gitbot.simulation import building
 from gitbot.simulation.building import ZONE
-from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.controlplane.waiting import eventually
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
-from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.ports.forge import Forge
 from gitbot.ports.repository import Repository

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.transport import Transport
 from gitbot.cli.main import bug_report
 from gitbot.errors import ClusterError, ClusterRefused, OutcomeUnknown

@@ -20,8 +20,8 @@ from urllib3 import HTTPConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection
 from urllib3.util import connection
 
-from gitbot.adapters.kubernetes.cluster import KubernetesCluster
-from gitbot.adapters.kubernetes.gated import ask_when_connected
+from gitbot.adapters.kubernetes.gated_connection import ask_when_connected
+from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.transport import WRITE_SECONDS, Transport
 from gitbot.errors import NotSent, OutcomeUnknown
 from gitbot.simulation.http import kubeconfig_text

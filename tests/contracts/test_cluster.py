@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.errors import Bug, ClusterError, ClusterRefused
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import annotations_of, at, labels_of, name_of, uid_of
 from gitbot.ports.cluster import Cluster
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.http import Face, write_kubeconfig
+from gitbot.simulation.http import ApiServer, write_kubeconfig
 from gitbot.simulation.port import SimulatedPort
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from gitbot.snapshot import write_snapshot
 from tests.contracts.cluster_scene import migration, on_call, real_cluster, small_cluster
 from tests.controlplane.fixtures import RBAC
@@ -57,7 +57,7 @@ def double(way: str, simulated: SimulatedCluster, folder: Path) -> Iterator[Scen
         port: Cluster = SimulatedPort(simulated)
         yield Scene(cluster=port, holder=port, namespace="apps", now=simulated.now)
         return
-    with Face(simulated) as face:
+    with ApiServer(simulated) as face:
         file = write_kubeconfig(folder / "kubeconfig", server=face.url, context="prod")
         port = KubernetesCluster(kubeconfig=str(file))
         yield Scene(cluster=port, holder=port, namespace="apps", now=simulated.now)

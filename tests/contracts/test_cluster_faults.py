@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.transport import Transport
-from gitbot.cli.options import ClusterAccess, load_snapshot
+from gitbot.cli.shared.options import ClusterAccess, load_snapshot
 from gitbot.errors import (
     ClusterError,
     ClusterForbidden,
@@ -107,7 +107,7 @@ def test_an_expired_token_starts_the_whole_read_again(connect: Connect) -> None:
 def test_pages_without_an_end_are_no_snapshot(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gitbot.adapters.kubernetes.reading.MOST_PAGES", 5)
+    monkeypatch.setattr("gitbot.adapters.kubernetes.snapshot_reader.MOST_PAGES", 5)
 
     def endless(seen: Seen) -> Reply | None:
         return page("", "more") if seen.path == PODS else None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.adapters.kubernetes.diagnosis import GROUPS, ClusterQuestions
+from gitbot.adapters.kubernetes.cluster_diagnosis import GROUPS, ClusterQuestions
 from gitbot.adapters.kubernetes.transport import Transport
 from gitbot.errors import ClusterError, ClusterForbidden
 from gitbot.simulation.http import kubeconfig_text

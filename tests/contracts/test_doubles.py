@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.forges.local import LocalForge
-from gitbot.adapters.git.ledger import GitLedgerStore
+from gitbot.adapters.forges.local.forge import LocalForge
+from gitbot.adapters.git.ledger_branch import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ConflictError, ForgeError, RepositoryError
-from gitbot.model.events import StopSet
-from gitbot.model.ledger import HOLD_FILE
+from gitbot.model.ledger.events import StopSet
+from gitbot.model.ledger.ledger import HOLD_FILE
 from gitbot.ports.forge import CheckState, CommitStatus, MergeMethod, PullState
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository

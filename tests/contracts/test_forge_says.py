@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.forges.github.connect import access_of, remote_of
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
-from gitbot.adapters.forges.github.opening import access_of, remote_of
-from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.ports.forge import (
     Annotation,

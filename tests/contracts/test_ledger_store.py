@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.git.ledger import BRANCH, GitLedgerStore
+from gitbot.adapters.git.ledger_branch import BRANCH, GitLedgerStore
 from gitbot.adapters.git.process import Git
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ConflictError, LedgerError
-from gitbot.model.events import MoveChanged, MoveState, StopSet
-from gitbot.model.ledger import HOLD_FILE, Ledger, request_file
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.events import MoveChanged, MoveState, StopSet
+from gitbot.model.ledger.ledger import HOLD_FILE, Ledger, request_file
+from gitbot.model.ledger.request_id import RequestId
 from tests.doubles.ledger import moves_of
 
 

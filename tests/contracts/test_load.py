@@ -16,7 +16,7 @@ import pytest
 from gitbot.adapters.kubernetes import KubernetesCluster, MetricsApi, Transport
 from gitbot.adapters.load_file import LoadFile
 from gitbot.adapters.prometheus import PRESETS, Prometheus
-from gitbot.model.load import METRICS, ClusterLoad
+from gitbot.model.cluster.load import METRICS, ClusterLoad
 from gitbot.ports.load import LoadSource
 from gitbot.simulation.http import kubeconfig_text
 from gitbot.snapshot import from_objects

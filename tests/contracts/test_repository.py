@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from gitbot.adapters.git import bounded, objects, process
+from gitbot.adapters.git import bounded_command, objects, process
 from gitbot.adapters.git import repository as git_repository
-from gitbot.adapters.git.bounded import CommandBound
-from gitbot.adapters.git.ledger import GitLedgerStore
+from gitbot.adapters.git.bounded_command import CommandBound
+from gitbot.adapters.git.ledger_branch import GitLedgerStore
 from gitbot.adapters.git.objects import commit_tree
 from gitbot.adapters.git.process import Git, hardened_environment
 from gitbot.adapters.git.repository import GitRepository
@@ -499,15 +499,15 @@ def test_a_pull_request_that_brings_too_much_is_refused_and_leaves_nothing(
     head = a_head(bare, main, random.Random(1).randbytes(4 * 1024 * 1024))
     fresh = mirror(bare, tmp_path / "fresh")
     fresh.fetch()
-    before = bounded.size_of_packs(tmp_path / "fresh")
-    monkeypatch.setattr(bounded, "_LOOK", look)
+    before = bounded_command.size_of_packs(tmp_path / "fresh")
+    monkeypatch.setattr(bounded_command, "_LOOK", look)
     monkeypatch.setattr(git_repository, "ONE_HEAD", CommandBound(seconds=60, bytes=1024 * 1024))
     for _ in range(2):
         with pytest.raises(RepositoryError, match="it brings more than 1 MiB"):
             fresh.fetch_commit(head)
         assert fresh.resolve(head) is None
         assert fresh.resolve("main") == main
-    assert bounded.size_of_packs(tmp_path / "fresh") < before + 64 * 1024
+    assert bounded_command.size_of_packs(tmp_path / "fresh") < before + 64 * 1024
     monkeypatch.setattr(git_repository, "ONE_HEAD", CommandBound(seconds=60, bytes=8 * 1024 * 1024))
     fresh.fetch_commit(head)
     assert fresh.resolve(head) == head
@@ -590,7 +590,7 @@ def test_heads_that_nothing_refers_to_do_not_pile_up(
     monkeypatch.setattr(git_repository, "_ALL_PULLS", 256 * 1024)
     for number in range(6):
         fresh.fetch_commit(a_head(bare, main, random.Random(number).randbytes(200 * 1024)))
-    assert bounded.size_of_packs(tmp_path / "fresh") < 700 * 1024
+    assert bounded_command.size_of_packs(tmp_path / "fresh") < 700 * 1024
     assert fresh.read_tree("main") == {"a": b"1\n"}
 
 
@@ -637,7 +637,7 @@ def test_a_fetch_that_hangs_ends_with_all_its_processes(tmp_path: Path) -> None:
         start_new_session=True,
     ) as process:
         with pytest.raises(RepositoryError, match="it takes more than 1 seconds"):
-            bounded.communicate_within(process, tmp_path, CommandBound(seconds=1, bytes=1))
+            bounded_command.communicate_within(process, tmp_path, CommandBound(seconds=1, bytes=1))
         assert process.stdout is not None
         assert process.stdout.closed  # it was read to its end: nobody holds the other end any more
     assert list(packs.iterdir()) == []
@@ -654,7 +654,7 @@ def test_a_fetch_that_ends_before_it_releases_its_pack_leaves_nothing(
     pack.write_bytes(Git(bare).run(["pack-objects", "--all", "--stdout", "-q"], stdin=b""))
     fresh = mirror(bare, tmp_path / "fresh")
     fresh.fetch()
-    before = bounded.size_of_packs(tmp_path / "fresh")
+    before = bounded_command.size_of_packs(tmp_path / "fresh")
     with (
         subprocess.Popen(
             ["/bin/sh", "-c", f"git index-pack --keep=x --stdin < {pack}; {then} sleep 600 & wait"],
@@ -666,11 +666,11 @@ def test_a_fetch_that_ends_before_it_releases_its_pack_leaves_nothing(
         ) as process,
         pytest.raises(RepositoryError, match="it brings more than 1 MiB"),
     ):
-        bounded.communicate_within(
+        bounded_command.communicate_within(
             process, tmp_path / "fresh", CommandBound(seconds=60, bytes=1024 * 1024)
         )
     Git(tmp_path / "fresh").run(["repack", "-a", "-d", "--quiet"])
-    assert bounded.size_of_packs(tmp_path / "fresh") < before + 64 * 1024
+    assert bounded_command.size_of_packs(tmp_path / "fresh") < before + 64 * 1024
 
 
 def test_a_branch_in_the_way_of_another_is_named(bare: Path, repository: GitRepository) -> None:

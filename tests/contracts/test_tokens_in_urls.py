@@ -13,9 +13,9 @@ from typing import Any
 import git
 import pytest
 
+from gitbot.adapters.git.fetch_tips import fetch_tips
 from gitbot.adapters.git.process import Access
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.adapters.git.tips import fetch_tips
 from gitbot.errors import RepositoryError
 from tests.doubles import canaries
 from tests.doubles.serving import serving

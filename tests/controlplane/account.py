@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.status_errors import ApiError
 from tests.controlplane.kubevirt.connection import Connection
 from tests.controlplane.kubevirt.installation import put_at
 from tests.controlplane.plane import ControlPlane

@@ -19,14 +19,14 @@ from gitbot.kubevirt import names
 from gitbot.kubevirt.launcher_pod import owner_reference
 from gitbot.kubevirt.target_pod import source_pod
 from gitbot.kubevirt.webhook_answers import Admitted
-from gitbot.simulation.api import CONTROLLER
 from gitbot.simulation.building import ZONE, guest, machine, node
-from gitbot.simulation.controllers.instances import with_guest_facts
+from gitbot.simulation.controllers.instance_controller import with_guest_facts
 from gitbot.simulation.kubevirt.boot import BootTimes, reconcile_boot
-from gitbot.simulation.kubevirt.owners import VM_FINALIZER
-from gitbot.simulation.kubevirt.phases import with_phase
-from gitbot.simulation.kubevirt.reconcile import VMI, Update
-from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.kubevirt.reconcile_result import VMI, Update
+from gitbot.simulation.kubevirt.status_writes import with_phase
+from gitbot.simulation.kubevirt.vm_owners import VM_FINALIZER
+from gitbot.simulation.served_resources import BY_KIND
+from gitbot.simulation.simulated_api import CONTROLLER
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.virt_api.instances import admit_instance
 

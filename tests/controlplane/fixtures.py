@@ -72,7 +72,7 @@ def kubelets(all_kubelets: Kubelets) -> Iterator[Kubelets]:
 @pytest.fixture
 def own_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Push the ledger when there is something to say: no hosted forge is there to be kind to."""
-    monkeypatch.setattr("gitbot.workflows.journal.PUSHES", 60)
+    monkeypatch.setattr("gitbot.workflows.ledger.writer.PUSHES", 60)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from gitbot.kubernetes.objects import KubernetesObject, at
-from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.served_resources import BY_KIND
 from gitbot.simulation.store import Key, key_of, version_of
 from tests.controlplane.kubevirt.connection import Connection, path_of
 

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.forges.local import LocalForge
-from gitbot.adapters.git.ledger import GitLedgerStore
+from gitbot.adapters.forges.local.forge import LocalForge
+from gitbot.adapters.git.ledger_branch import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.adapters.kubernetes.cluster import KubernetesCluster
-from gitbot.model.plan import Move
+from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
+from gitbot.model.plan.plan import Move
 from gitbot.ports.forge import MergeMethod, PullRequest, PullState
 from gitbot.published import read_plan
 from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.check import PublishResult, publish
+from gitbot.workflows.core.context import Progress, RunContext
 from gitbot.workflows.propose import ProposeResult, propose
-from gitbot.workflows.shell import Progress, Shell
 from gitbot.workflows.watch import ReconcileResult, reconcile
 
 LONGEST_SLEEP = 2.0  # seconds: nothing here takes longer; each look reads migrations or more
@@ -52,7 +52,7 @@ class LiveLoop:
         self.person = GitRepository.clone(str(bare), folder / "ana.git", name="ana", email="a@b.c")
         self._commit("main", {".gitbot.yaml": configuration.encode()}, None)
         repository = GitRepository.clone(str(bare), folder / "gitbot.git")
-        self.shell = Shell(
+        self.shell = RunContext(
             cluster_name=name,
             base_branch="main",
             repository=repository,

@@ -10,7 +10,7 @@ from typing import Self
 
 from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.simulation.building import namespace
-from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.served_resources import BY_KIND
 from tests.controlplane import build
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.kubevirt.connection import Connection, path_of

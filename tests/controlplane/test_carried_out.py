@@ -12,8 +12,8 @@ import pytest
 
 from gitbot.adapters.clock import SystemClock
 from gitbot.kubernetes.objects import at, labels_of
-from gitbot.simulation.dials import Dials
-from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.served_resources import BY_KIND
+from gitbot.simulation.simulation_settings import SimulationSettings
 from tests.bench.bench_carried_out import STATE, Maintenance, Outcome
 from tests.controlplane import crowd as crowds
 from tests.controlplane.crowd import TIER, Crowd
@@ -134,7 +134,7 @@ def test_the_estimated_end_is_true(
     kubelets.add(*crowd.nodes)
     with kubevirt.without_controllers():
         crowds.load(admin, crowd)
-    kubevirt.controllers.dials = Dials(bandwidth=BANDWIDTH)
+    kubevirt.controllers.dials = SimulationSettings(bandwidth=BANDWIDTH)
     pods = path_of(BY_KIND["Pod"], namespace)
     eventually(lambda: all(at(pod, "status", "phase") == "Running" for pod in admin.list(pods)[0]))
     loop.push({"firmware.yaml": case.window, **crowd.intents()})

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from gitbot.policy.engine import compile_expression, evaluate
-from gitbot.policy.faults import EvaluationError, ExpressionError
+from gitbot.policy.cel_engine import compile_expression, evaluate
+from gitbot.policy.errors import EvaluationError, ExpressionError
 from gitbot.policy.steps import plain
 from tests.controlplane import build
 from tests.controlplane.cel_expressions import expressions

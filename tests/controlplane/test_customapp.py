@@ -12,7 +12,7 @@ import pytest
 from gitbot.adapters.clock import SystemClock
 from gitbot.kubernetes.objects import at
 from gitbot.simulation.building import namespace as namespace_object
-from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.served_resources import BY_KIND
 from tests.contracts.kubernetes_api.conftest import Kubectl
 from tests.contracts.kubernetes_api.test_customapp_by_hand import (
     DATABASES,

@@ -9,8 +9,8 @@ import pytest
 from gitbot.kubernetes.objects import at, condition_of, labels_of
 from gitbot.kubevirt import names
 from gitbot.simulation.building import guest, instance_replica_set
-from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.served_resources import BY_KIND
+from gitbot.simulation.status_errors import ApiError
 from tests.contracts.kubernetes_api.conftest import Kubectl
 from tests.controlplane.kubevirt.connection import path_of
 from tests.controlplane.kubevirt.installation import KubeVirt, put

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.losses import Losses
+from gitbot.constraints.failure.node_loss import LossSimulation
+from gitbot.constraints.moves.instances import Instances
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.simulation.building import node
 from gitbot.wiring.clusters import open_cluster
 from tests.controlplane.kubelet import Kubelets
@@ -58,7 +58,7 @@ def test_a_lost_node_or_zone_on_the_real_scheduler(
     first = min(homes.values())
     lost = [name for name, zone in ZONES.items() if name == first or level == "zone"]
     lost = [name for name in lost if ZONES[name] == ZONES[first]]
-    loss = Losses(before).of(lost)
+    loss = LossSimulation(before).of(lost)
     assert loss.restarts
     for name in lost:
         cordon = {"spec": {"unschedulable": True}}

@@ -14,7 +14,7 @@ import pytest
 
 from gitbot.kubernetes.objects import annotations_of, at, labels_of
 from gitbot.kubevirt import names
-from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.served_resources import BY_KIND
 from tests.controlplane import crowd as crowds
 from tests.controlplane.crowd import GROUP, TIER, Crowd
 from tests.controlplane.journal import Journal, State

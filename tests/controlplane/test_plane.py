@@ -8,7 +8,7 @@ import pytest
 
 from gitbot.kubernetes.objects import at, condition_of
 from gitbot.simulation.building import ZONE, node
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.status_errors import ApiError
 from tests.controlplane.waiting import eventually
 from tests.doubles.workloads import deployment
 

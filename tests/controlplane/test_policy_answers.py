@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gitbot.policy.engine import compile_expression, evaluate
-from gitbot.policy.faults import EvaluationError, ExpressionError
+from gitbot.policy.cel_engine import compile_expression, evaluate
+from gitbot.policy.errors import EvaluationError, ExpressionError
 from tests.controlplane.cel_expressions import expressions
 from tests.controlplane.test_cel import STRICTER
 from tests.controlplane.waiting import eventually

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gitbot.adapters.kubernetes.cluster import KubernetesCluster
-from gitbot.adapters.kubernetes.diagnosis import ClusterQuestions
+from gitbot.adapters.kubernetes.cluster_diagnosis import ClusterQuestions
+from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.transport import Transport
 from gitbot.errors import ClusterError, ClusterForbidden
 from gitbot.kubernetes.objects import at
-from gitbot.model.diagnosis import Outcome
+from gitbot.model.plan.diagnosis import Outcome
 from gitbot.settings import ClusterSettings, Settings
 from gitbot.simulation.building import machine, node
 from gitbot.workflows.ask import rights_checks

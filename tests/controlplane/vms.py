@@ -8,7 +8,7 @@ from typing import Any
 from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.simulation.building import guest, machine
 from gitbot.simulation.kubevirt.new_migration import new_migration
-from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.served_resources import BY_KIND
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.installation import put
 from tests.controlplane.waiting import eventually

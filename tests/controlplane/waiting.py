@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.status_errors import ApiError
 
 T = TypeVar("T")
 POLL_SECONDS = 0.05

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.files import ShippedTexts
+from gitbot.adapters.working_tree import ShippedTexts
 from tests.docs.blocks import blocks
 from tests.docs.scratch import ROOT, Scratch
 from tests.docs.test_walk import MARKS, walk

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.adapters.git.repository import GitRepository
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "local_forge.py"

@@ -13,8 +13,8 @@ import click
 import pytest
 import yaml
 
-from gitbot.cli.linting import lint
 from gitbot.cli.main import COMMANDS, EXAMPLES, cli
+from gitbot.cli.shared.linting import lint
 from gitbot.intents.registry import KINDS
 from tests.docs.blocks import blocks
 from tests.docs.scratch import ROOT

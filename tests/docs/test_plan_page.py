@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gitbot.model.instants import parse_instant
+from gitbot.model.text.instants import parse_instant
 from tests.docs.blocks import blocks
 from tests.docs.scratch import ROOT
 from tests.scenarios.test_scenarios import run

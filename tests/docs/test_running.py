@@ -12,7 +12,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from gitbot.cli.init import init
+from gitbot.cli.commands.init import init
 from gitbot.documents import read_kubernetes_yaml
 from tests.docs.blocks import Block, blocks
 from tests.docs.scratch import ROOT

@@ -13,10 +13,10 @@ from typing import Any
 from gitbot.kubernetes.objects import at
 from gitbot.simulation import scenes
 from gitbot.simulation.building import ZONE, guest, instance_replica_set
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.dials import Dials
-from gitbot.simulation.drain import drain
+from gitbot.simulation.kubectl_drain import drain
 from gitbot.simulation.scenes import DATABASE, NAMESPACE, STEP_LIMIT, jumpbox_machine, nodes
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.simulation_settings import SimulationSettings
 from gitbot.simulation.store import key_of
 from tests.doubles.trouble import cancel_evacuation
 from tests.doubles.workloads import deployment
@@ -46,7 +46,7 @@ def customapp(
     jumpbox: bool = False,
     seed: int = 0,
     start_time: int = 1_764_547_200,
-    dials: Dials | None = None,
+    dials: SimulationSettings | None = None,
 ) -> SimulatedCluster:
     """The cluster after a step of the story (0: nodes only, to 10), settled.
 

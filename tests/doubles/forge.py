@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Self
 
 from gitbot.errors import ConflictError, ForgeError
-from gitbot.ports.already import says_already
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
     CheckRun,
@@ -20,6 +19,7 @@ from gitbot.ports.forge import (
     PullState,
     is_marked,
 )
+from gitbot.ports.idempotence import is_up_to_date
 from tests.doubles.repository import MemoryRepository
 
 
@@ -244,7 +244,7 @@ class MemoryForge:
         now = self._clock.now()
         for index, comment in enumerate(comments):
             if is_marked(comment.body, marker) and comment.author == self.account:
-                if not says_already(comment.body, text):
+                if not is_up_to_date(comment.body, text):
                     comments[index] = replace(comment, body=text, edited=now)
                     self.writes += 1
                 return comments[index]
@@ -267,7 +267,7 @@ class MemoryForge:
         for index, issue in enumerate(self.issues):
             if is_marked(issue.body, marker) and issue.author == self.account:
                 wanted = replace(issue, title=title, body=text)
-                if not says_already(issue, wanted):
+                if not is_up_to_date(issue, wanted):
                     self.issues[index] = wanted
                     self.writes += 1
                 return self.issues[index]
@@ -280,7 +280,7 @@ class MemoryForge:
         """Write a check run; an equal newest one is not written again."""
         known = self._checks.setdefault(commit, {})
         newest = known.get(check.name)
-        if says_already(newest, check):
+        if is_up_to_date(newest, check):
             return False
         known[check.name] = replace(check, time=self._clock.now())
         self.writes += 1
@@ -294,7 +294,7 @@ class MemoryForge:
         """Write a commit status; an equal newest one is not written again."""
         known = self._statuses.setdefault(commit, {})
         newest = known.get(status.context)
-        if says_already(newest, status):
+        if is_up_to_date(newest, status):
             return
         known[status.context] = status
         self.writes += 1

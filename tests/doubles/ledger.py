@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Callable, Mapping
 
 from gitbot.errors import ConflictError
-from gitbot.model.canonical import canonical_json
-from gitbot.model.events import KnownEvent, MoveEvent
-from gitbot.model.instants import format_instant
-from gitbot.model.ledger import Ledger
+from gitbot.model.ledger.events import KnownEvent, MoveEvent
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.text.canonical import canonical_json
+from gitbot.model.text.instants import format_instant
 from gitbot.published.ledger_lines import chain, decode_line, encode_event, line_digest
 
 
@@ -73,4 +73,4 @@ def of_newer_gitbot(ledger: Ledger, *, file: str, cluster: str, time: int) -> Le
         "time": format_instant(time),
     }
     event = decode_line(canonical_json(content), file=file, number=1)
-    return ledger.but(events=(*ledger.events, event), head="0" * 40)
+    return ledger.replace(events=(*ledger.events, event), head="0" * 40)

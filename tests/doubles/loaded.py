@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.load import PERCENT, ClusterLoad, LoadValue
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.load import PERCENT, ClusterLoad, LoadValue
 from tests.doubles.timely import TimelyPort
 
 

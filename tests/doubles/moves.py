@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, NodeRef, VmRef
-from gitbot.model.problem import Pin
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Move, NodeRef, VmRef
+from gitbot.model.plan.problem import Pin
+from gitbot.model.text.names import IntentRef
 
 
 def a_move(

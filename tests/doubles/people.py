@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.ports.forge import PullRequest
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.constraint import RuleConstraint
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import Freeze, Goal, Limits, PlacementProblem, Request, Reservation
-from gitbot.model.request_id import MigrationRequestId
+from gitbot.model.ledger.request_id import MigrationRequestId
+from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.problem import Freeze, Goal, Limits, PlacementProblem, Request, Reservation
+from gitbot.model.text.names import IntentRef
 from gitbot.snapshot import from_objects
 
 NOW = 1_796_590_800  # 2026-12-06T21:00:00Z

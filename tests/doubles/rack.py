@@ -10,21 +10,21 @@ from typing import Any
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, with_value
 from gitbot.kubevirt import names
 from gitbot.kubevirt.target_pod import source_pod
-from gitbot.model.canonical import short_digest
-from gitbot.model.instants import format_instant
-from gitbot.model.pod import Pod
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.text.canonical import short_digest
+from gitbot.model.text.instants import format_instant
 from gitbot.simulation.building import REGION, ZONE, guest, kubevirt, machine, namespace, node
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.controllers.instances import (
+from gitbot.simulation.controllers.instance_controller import (
     NOT_MIGRATABLE,
     boot_times,
     with_guest_facts,
 )
 from gitbot.simulation.controllers.kubelet import running_status
-from gitbot.simulation.dials import Dials
 from gitbot.simulation.kubevirt.boot import reconcile_boot
-from gitbot.simulation.kubevirt.phases import with_phase
-from gitbot.simulation.kubevirt.reconcile import VMI, Update
+from gitbot.simulation.kubevirt.reconcile_result import VMI, Update
+from gitbot.simulation.kubevirt.status_writes import with_phase
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.simulation_settings import SimulationSettings
 from gitbot.simulation.store import key_of, with_metadata
 
 RACK = "example.com/rack"
@@ -51,7 +51,7 @@ def rack(
     *,
     seed: int = 0,
     start_time: int = 1_764_547_200,
-    dials: Dials | None = None,
+    dials: SimulationSettings | None = None,
 ) -> SimulatedCluster:
     """The settled cluster.
 
@@ -61,7 +61,7 @@ def rack(
     """
     size = size or RackSize()
     cluster = SimulatedCluster(
-        seed=seed, start_time=start_time, dials=dials or Dials(), name="rack"
+        seed=seed, start_time=start_time, dials=dials or SimulationSettings(), name="rack"
     )
     teams = [f"team-{index:02d}" for index in range(size.namespaces)]
     wanted = [_memory(seed, index) for index in range(size.machines)]

@@ -12,12 +12,12 @@ from gitbot.intents import freeze_times
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
-from gitbot.model.events import MoveApproved, MoveChanged, MoveEvent
-from gitbot.model.instants import format_instant, parse_instant
-from gitbot.model.ledger import Ledger
-from gitbot.ports.cluster import Gate, open_gate
+from gitbot.model.ledger.events import MoveApproved, MoveChanged, MoveEvent
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.text.instants import format_instant, parse_instant
+from gitbot.ports.cluster import Gate, no_gate
 from gitbot.simulation.port import SimulatedPort
-from gitbot.workflows.engine import Engine
+from gitbot.workflows.core.revision_engine import RevisionEngine
 
 VMI = "VirtualMachineInstance"
 
@@ -26,20 +26,22 @@ class TimelyPort(SimulatedPort):
     """The simulated cluster; each migration of gitbot's is created within its allowed time."""
 
     read_ledger: Callable[[], Ledger] | None = None
-    base: Engine | None = None
+    base: RevisionEngine | None = None
     witnessed: int = 0
 
-    def watched(self, read_base: Callable[[str], Engine]) -> Callable[[str], Engine]:
+    def watched(
+        self, read_base: Callable[[str], RevisionEngine]
+    ) -> Callable[[str], RevisionEngine]:
         """`read_base` that tells which base was read last."""
 
-        def read(commit: str) -> Engine:
+        def read(commit: str) -> RevisionEngine:
             self.base = read_base(commit)
             return self.base
 
         return read
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
     ) -> KubernetesObject:
         stored = super().create_migration(migration, dry_run=dry_run, gate=gate)
         if self.read_ledger is not None and self.base is not None and not dry_run:
@@ -53,7 +55,7 @@ class TimelyPort(SimulatedPort):
 
 
 def untimely(
-    stored: KubernetesObject, ledger: Ledger, base: Engine, instance: KubernetesObject
+    stored: KubernetesObject, ledger: Ledger, base: RevisionEngine, instance: KubernetesObject
 ) -> str:
     """Why a migration should not have been created at its time; "" if it was allowed."""
     created = parse_instant(stored["metadata"]["creationTimestamp"])
@@ -87,7 +89,9 @@ def _began(ledger: Ledger, move: MoveChanged, allowed: tuple[tuple[int, int], ..
     )
 
 
-def _frozen(base: Engine, name: NamespacedName, instance: KubernetesObject, instant: int) -> str:
+def _frozen(
+    base: RevisionEngine, name: NamespacedName, instance: KubernetesObject, instant: int
+) -> str:
     for intent, spec in base.intents.freeze_windows:
         if spec.namespaces is not None and name.namespace not in spec.namespaces:
             continue

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gitbot.kubernetes.objects import annotations_of, at, without
 from gitbot.kubernetes.phases import FINAL_PHASES, is_final
 from gitbot.kubevirt import names
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.kubevirt.reconcile import MIGRATION, VMI
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.kubevirt.reconcile_result import MIGRATION, VMI
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import key_of
 
 

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from gitbot.errors import ClusterError, ClusterForbidden, OutcomeUnknown
-from gitbot.model.canonical import short_digest
-from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.model.text.canonical import short_digest
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.doubles.timely import TimelyPort
 
 T = TypeVar("T")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitbot.execution.values import Terms
-from gitbot.model.instants import Interval
-from gitbot.model.request_id import RequestId
+from gitbot.execution.executor_types import Terms
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.text.instants import Interval
 from gitbot.workflows.apply import apply
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, a_plan

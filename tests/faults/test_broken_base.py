@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from gitbot.errors import InvalidInput, RepositoryError
-from gitbot.execution.facts import is_own
+from gitbot.execution.cluster_facts import is_own
 from gitbot.workflows.apply import apply, cancel
 from gitbot.workflows.check import publish
-from gitbot.workflows.engine import Engine
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.watch import reconcile, watch
 from tests.faults.pending import merge_another, pending
 from tests.unit.workflows.doubles import Stage
@@ -28,12 +28,12 @@ def stage() -> Stage:
     return pending()
 
 
-def broken(stage: Stage) -> Shell:
+def broken(stage: Stage) -> RunContext:
     """A merge brings a file with an error."""
     merge_another(stage)
     head = stage.repository.resolve("main")
 
-    def read(commit: str) -> Engine:
+    def read(commit: str) -> RevisionEngine:
         if commit == head:
             raise InvalidInput(ERROR)
         return stage.base.at(commit)
@@ -43,7 +43,7 @@ def broken(stage: Stage) -> Shell:
 
 @pytest.mark.parametrize("run", [apply, reconcile])
 def test_what_is_pending_is_recalled_when_its_window_closes(
-    stage: Stage, run: Callable[[Shell], object]
+    stage: Stage, run: Callable[[RunContext], object]
 ) -> None:
     shell = broken(stage)
     stage.clock.sleep(200)
@@ -55,7 +55,7 @@ def test_what_is_pending_is_recalled_when_its_window_closes(
 
 @pytest.mark.parametrize("run", [apply, reconcile])
 def test_what_is_pending_is_recalled_though_the_base_was_rewritten(
-    stage: Stage, run: Callable[[Shell], object]
+    stage: Stage, run: Callable[[RunContext], object]
 ) -> None:
     rewrite(stage)
     stage.clock.sleep(200)
@@ -94,7 +94,7 @@ def test_a_base_that_breaks_in_mid_pass_lets_nothing_more_start(stage: Stage) ->
     """Between the decision and the request, too."""
     bad: list[str] = []
 
-    def read(commit: str) -> Engine:
+    def read(commit: str) -> RevisionEngine:
         if commit in bad:
             raise InvalidInput(ERROR)
         return stage.base.at(commit)
@@ -113,7 +113,7 @@ def test_a_base_that_breaks_in_mid_pass_lets_nothing_more_start(stage: Stage) ->
 
 
 def test_without_any_commit_that_can_be_read_nothing_happens(stage: Stage) -> None:
-    def read(_: str) -> Engine:
+    def read(_: str) -> RevisionEngine:
         raise InvalidInput(ERROR)
 
     stage.clock.sleep(200)

@@ -9,7 +9,7 @@ import pytest
 
 from gitbot.workflows.apply import apply
 from gitbot.workflows.apply.run import ASK_FORGE
-from gitbot.workflows.pauses import LOOK_ANYWAY, POLL
+from gitbot.workflows.apply.waiting import LOOK_ANYWAY, POLL
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, a_plan
 

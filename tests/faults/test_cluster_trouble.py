@@ -9,8 +9,8 @@ import pytest
 
 from gitbot.errors import ClusterForbidden, ClusterRefused, GitbotError
 from gitbot.kubernetes.objects import KubernetesObject, condition_of
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.ports.cluster import Gate, open_gate
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.ports.cluster import Gate, no_gate
 from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply, hold, resume
 from gitbot.workflows.check import publish
@@ -39,7 +39,7 @@ class TroubledPort(TimelyPort):
         self.trouble: list[Trouble] = [trouble]
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
     ) -> KubernetesObject:
         while self.trouble:
             self.trouble.pop()()
@@ -194,7 +194,7 @@ def test_a_vm_restarted_in_flight_is_not_chased() -> None:
 
     class RestartingPort(TimelyPort):
         def create_migration(
-            self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+            self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
         ) -> KubernetesObject:
             stored = super().create_migration(migration, dry_run=dry_run, gate=gate)
             restart_machine(self.cluster, "jumpbox", "customapp")
@@ -322,7 +322,7 @@ def test_a_missing_right_is_named() -> None:
 
 def test_nothing_is_created_on_a_look_that_grew_old(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the ledger's turn to push takes up to a minute: the cluster is read after it."""
-    monkeypatch.setattr("gitbot.workflows.journal.PUSHES", 1)
+    monkeypatch.setattr("gitbot.workflows.ledger.writer.PUSHES", 1)
     story = approved(db=RULE)
     propose(story.shell)
     story.merge()
@@ -336,7 +336,7 @@ def test_nothing_is_created_on_a_look_that_grew_old(monkeypatch: pytest.MonkeyPa
             return super().snapshot()
 
         def create_migration(
-            self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+            self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
         ) -> KubernetesObject:
             ages.append(self.now() - self.looked)
             return super().create_migration(migration, dry_run=dry_run, gate=gate)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from gitbot.errors import ClusterError, GitbotError
-from gitbot.model.events import KnownEvent
+from gitbot.model.ledger.events import KnownEvent
 from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply
 from tests.doubles.ledger import moves_of

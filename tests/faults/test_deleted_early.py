@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 
 from gitbot.errors import ClusterError, ForgeError, UnreachableError
-from gitbot.model.events import KnownEvent
+from gitbot.model.ledger.events import KnownEvent
 from gitbot.workflows.apply import apply, hold, resume
 from tests.doubles.moves import a_move
 from tests.faults.test_crashes import Killed

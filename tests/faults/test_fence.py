@@ -11,14 +11,14 @@ import pytest
 from gitbot.errors import ClusterError, OutcomeUnknown
 from gitbot.execution import next_steps as deciding
 from gitbot.execution import observe as observing
-from gitbot.execution.fence import FENCE
+from gitbot.execution.claims import FENCE
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, name_of
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import FINAL_STATES, Claim, KnownEvent, MoveChanged, MoveState
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import ALWAYS, Freeze, Limits
-from gitbot.ports.cluster import Gate, open_gate
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import FINAL_STATES, Claim, KnownEvent, MoveChanged, MoveState
+from gitbot.model.plan.problem import ALWAYS, Freeze, Limits
+from gitbot.model.text.names import IntentRef
+from gitbot.ports.cluster import Gate, no_gate
 from gitbot.workflows.apply import apply, cancel
 from tests.doubles.ledger import moves_of
 from tests.doubles.moves import a_move
@@ -38,7 +38,7 @@ class SlowWire(TinyCluster):
     sent = 0
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
     ) -> KubernetesObject:
         if self.sent:
             return super().create_migration(migration, dry_run=dry_run, gate=gate)
@@ -147,7 +147,7 @@ def test_cancel_answers_cancelling_while_it_does_not_know() -> None:
 def test_the_same_schedule_goes_wrong_without_the_fence(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: a final state is written while the request may still arrive."""
     monkeypatch.setattr(observing, "is_free", lambda *_: True)
-    monkeypatch.setattr(deciding, "settles_at", lambda _: 0)
+    monkeypatch.setattr(deciding, "claim_expires_at", lambda _: 0)
     stage = a_stage(seconds_away=59)
     assert cancelled_while_on_its_way(stage) == "withdrawn"
     assert stage.cluster.creates() == []

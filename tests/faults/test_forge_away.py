@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from gitbot.errors import ForgeError
-from gitbot.execution.values import Terms
-from gitbot.model.instants import Interval
+from gitbot.execution.executor_types import Terms
+from gitbot.model.text.instants import Interval
 from gitbot.workflows.apply import apply, cancel
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.watch import reconcile
 from tests.faults.pending import merge_another, pending
 from tests.unit.workflows.doubles import NOW, Stage
@@ -45,7 +45,7 @@ def stage() -> Stage:
     return stage
 
 
-def silent(stage: Stage) -> Shell:
+def silent(stage: Stage) -> RunContext:
     return replace(stage.shell, forge=Silent(stage))
 
 
@@ -60,7 +60,7 @@ def anchors(stage: Stage) -> list[str]:
 
 @pytest.mark.parametrize("run", [apply, reconcile])
 def test_what_is_pending_is_recalled_when_its_window_closes(
-    stage: Stage, run: Callable[[Shell], object]
+    stage: Stage, run: Callable[[RunContext], object]
 ) -> None:
     stage.clock.sleep(200)
     with pytest.raises(ForgeError, match="does not answer"):
@@ -95,7 +95,7 @@ def test_a_ledger_that_went_back_is_not_anchored_on_a_forge_that_was_not_asked(
     stage.cluster.anchors.clear()
     before = anchors(stage)
     ledger = stage.store.read()
-    stage.store.ledger = ledger.but(events=ledger.events[:2], head="back")
+    stage.store.ledger = ledger.replace(events=ledger.events[:2], head="back")
     forge = Silent(stage)
 
     def trouble(verb: str, _: str) -> None:

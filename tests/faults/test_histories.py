@@ -317,7 +317,7 @@ def test_a_plan_that_was_edited_in_the_ledger_stops_everything() -> None:
     story.merge(pull.number)
     ledger = story.store.read()
     edited = ledger.plans[digest].replace(b"kni-worker5", b"kni-worker3")
-    story.store.ledger = ledger.but(plans={**ledger.plans, digest: edited})
+    story.store.ledger = ledger.replace(plans={**ledger.plans, digest: edited})
     with pytest.raises(GitbotError, match="does not hold what its digest says"):
         apply(story.shell)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.requests import fold_requests
+from gitbot.execution.executor_types import Terms
+from gitbot.execution.request_records import fold_requests
 from gitbot.execution.starts import BACK_OFF
-from gitbot.execution.values import Terms
 from gitbot.kubernetes.objects import labels_of
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.policy import read_policies
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from gitbot.errors import Bug, GitbotError
-from gitbot.simulation.http import Face
+from gitbot.simulation.http import ApiServer
 from gitbot.workflows.apply import apply
 from tests.faults.proxy import Proxy
 from tests.faults.test_proxied import PASSES, End, Scene, VirtualClock, end_of, scene, shell_of
@@ -98,7 +98,7 @@ def run(
     shims = counting_git(folder, number=git, after=after, full=full)
     path = f"{shims}:{os.environ['PATH']}"
     killed = 0
-    with Face(copy.deepcopy(scene.cluster)) as face:
+    with ApiServer(copy.deepcopy(scene.cluster)) as face:
         clock = VirtualClock(face)
         how = "" if not api else "kill after" if after else "kill before"
         with Proxy(face.url, number=api, how=how, pause=clock.sleep, now=clock.now) as proxy:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from gitbot.execution.values import Terms
-from gitbot.model.events import KnownEvent, MoveChanged, MoveState
-from gitbot.model.instants import Interval
+from gitbot.execution.executor_types import Terms
+from gitbot.model.ledger.events import KnownEvent, MoveChanged, MoveState
+from gitbot.model.text.instants import Interval
 from gitbot.workflows.apply import apply, cancel, hold
 from tests.doubles.ledger import last_move
 from tests.doubles.moves import a_move

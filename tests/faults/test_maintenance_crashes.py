@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gitbot.errors import ClusterRefused
+from gitbot.execution.executor_types import Maintenance, Terms
+from gitbot.execution.ledger_folds import fold_homes, fold_nodes
 from gitbot.execution.nodes import STATE_LABEL
-from gitbot.execution.state import fold_homes, fold_nodes
-from gitbot.execution.values import Maintenance, Terms
-from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
 from gitbot.workflows.apply import apply, returned
 from tests.doubles.moves import a_move
 from tests.faults.test_crashes import KillAt, Killed, install

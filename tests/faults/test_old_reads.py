@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from gitbot.errors import SnapshotError
-from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.workflows.apply import apply
-from gitbot.workflows.apply.belief import PATIENCE, Belief
+from gitbot.workflows.apply.snapshot_sanity import PATIENCE, SnapshotSanity
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import Stage, a_plan
 
@@ -90,7 +90,7 @@ def snapshot_of(*nodes: str, version: str = "") -> ClusterSnapshot:
 
 
 def test_resource_versions_never_go_back() -> None:
-    belief = Belief()
+    belief = SnapshotSanity()
     assert belief.doubt(snapshot_of("a", version="100"), 1) == ""
     assert "older state (99)" in belief.doubt(snapshot_of("a", version="99"), 2)
     assert belief.doubt(snapshot_of("a", version="100"), 3) == ""
@@ -100,7 +100,7 @@ def test_resource_versions_never_go_back() -> None:
 
 
 def test_fewer_nodes_are_believed_after_a_while() -> None:
-    belief = Belief()
+    belief = SnapshotSanity()
     assert belief.doubt(snapshot_of("a", "b", "c"), 1) == ""
     assert belief.doubt(snapshot_of("a", "b"), 2) == ""
     assert belief.doubt(snapshot_of("a", "b", "c", "d", "e"), 3) == ""

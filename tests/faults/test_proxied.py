@@ -14,20 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.forges.local import LocalForge
-from gitbot.adapters.git.ledger import GitLedgerStore
+from gitbot.adapters.forges.local.forge import LocalForge
+from gitbot.adapters.git.ledger_branch import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.transport import Transport
 from gitbot.errors import Bug, GitbotError
 from gitbot.ports.clock import Clock
 from gitbot.published.ledger_lines import verify
 from gitbot.simulation.building import namespace
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.http import Face, write_kubeconfig
+from gitbot.simulation.http import ApiServer, write_kubeconfig
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.apply import apply
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
 from tests.doubles.customapp import customapp
 from tests.faults.proxy import FAULTS, Proxy
 from tests.scenarios.loop import Loop
@@ -68,7 +68,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
 class VirtualClock:
     """The cluster's time; who sleeps lets it pass."""
 
-    def __init__(self, face: Face) -> None:
+    def __init__(self, face: ApiServer) -> None:
         self.face = face
 
     def now(self) -> int:
@@ -95,7 +95,7 @@ class End:
 def run(scene: Scene, folder: Path, *, number: int = 0, how: str = "") -> tuple[End, Proxy]:
     """Passes until one does nothing, the first one behind the proxy's fault."""
     shutil.copytree(scene.folder / "placement.git", folder / "placement.git")
-    with Face(copy.deepcopy(scene.cluster)) as face:
+    with ApiServer(copy.deepcopy(scene.cluster)) as face:
         clock = VirtualClock(face)
         with Proxy(face.url, number=number, how=how, pause=clock.sleep) as proxy:
             for count in range(PASSES):
@@ -115,13 +115,13 @@ def run(scene: Scene, folder: Path, *, number: int = 0, how: str = "") -> tuple[
             return end_of(shell, face, proxy), proxy
 
 
-def shell_of(folder: Path, count: int, url: str, clock: Clock) -> Shell:
+def shell_of(folder: Path, count: int, url: str, clock: Clock) -> RunContext:
     """A new process, but for its start."""
     bare = folder / "placement.git"
     repository = GitRepository.clone(str(bare), folder / f"gitbot{count}.git")
     path = write_kubeconfig(folder / "kubeconfig", server=url, context="iberia")
     transport = Transport(kubeconfig=str(path), sleep=lambda seconds: clock.sleep(int(seconds)))
-    return Shell(
+    return RunContext(
         cluster_name="iberia",
         base_branch="main",
         repository=repository,
@@ -134,7 +134,7 @@ def shell_of(folder: Path, count: int, url: str, clock: Clock) -> Shell:
     )
 
 
-def end_of(shell: Shell, face: Face, proxy: Proxy) -> End:
+def end_of(shell: RunContext, face: ApiServer, proxy: Proxy) -> End:
     ledger = shell.ledger_store.read()
     assert not verify(ledger.events)
     moves = ledger.requests("iberia")

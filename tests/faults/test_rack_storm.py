@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.requests import RequestState, fold_requests
-from gitbot.execution.state import fold_nodes
+from gitbot.execution.ledger_folds import fold_nodes
+from gitbot.execution.request_records import RequestState, fold_requests
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at
-from gitbot.model.events import MoveEvent
-from gitbot.model.request_id import OccurrenceId
-from gitbot.ports.cluster import Gate, open_gate
+from gitbot.model.ledger.events import MoveEvent
+from gitbot.model.ledger.request_id import OccurrenceId
+from gitbot.ports.cluster import Gate, no_gate
 from gitbot.ports.forge import MergeMethod, PullState
 from gitbot.published.ledger_lines import verify
 from gitbot.workflows.watch import reconcile
@@ -51,7 +51,7 @@ class WatchedPort(TimelyPort):
         self.trouble: list[Any] = []
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
     ) -> KubernetesObject:
         unfinished = [
             item

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from gitbot.errors import ClusterRefused, ConflictError, OutcomeUnknown
-from gitbot.execution.values import Terms
+from gitbot.execution.executor_types import Terms
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.instants import Interval
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import Freeze
+from gitbot.model.plan.problem import Freeze
+from gitbot.model.text.instants import Interval
+from gitbot.model.text.names import IntentRef
 from gitbot.workflows.apply import apply
-from gitbot.workflows.apply.tickets import MOST_UNANSWERED
-from gitbot.workflows.journal import Journal
+from gitbot.workflows.apply.held_claims import MOST_UNANSWERED
+from gitbot.workflows.ledger.writer import Journal
 from tests.doubles.moves import a_move
 from tests.faults.test_crashes import Killed
 from tests.unit.execution.scene import World, migration, move

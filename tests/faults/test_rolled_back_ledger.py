@@ -11,10 +11,10 @@ import pytest
 
 from gitbot.adapters.git import ledger_name
 from gitbot.errors import ClusterError, ClusterForbidden, ForgeError
-from gitbot.model.ledger import Ledger
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.forge import CheckRun
-from gitbot.workflows.anchor import CONTEXT, LOOK_BACK, WITHOUT, anchor_of, older_than
 from gitbot.workflows.apply import apply, cancel, hold, resume
+from gitbot.workflows.ledger.anchor import CONTEXT, LOOK_BACK, WITHOUT, anchor_of, rollback_reason
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import Stage, a_plan, no_trouble
@@ -64,12 +64,12 @@ def test_a_ledger_that_only_grew_is_the_same() -> None:
     apply(stage.shell)
     (anchor,) = stage.cluster.anchors.values()
     ledger = stage.store.read()
-    assert older_than(ledger, anchor) == ""
-    assert "it ends at line 0" in older_than(Ledger(), anchor)
+    assert rollback_reason(ledger, anchor) == ""
+    assert "it ends at line 0" in rollback_reason(Ledger(), anchor)
     last = ledger.events[-1]
-    other = ledger.but(events=(*ledger.events[:-1], msgspec.structs.replace(last, time=1)))
-    assert "it has another line there" in older_than(other, anchor_of(ledger))
-    assert "damaged" in older_than(ledger, "what")
+    other = ledger.replace(events=(*ledger.events[:-1], msgspec.structs.replace(last, time=1)))
+    assert "it has another line there" in rollback_reason(other, anchor_of(ledger))
+    assert "damaged" in rollback_reason(ledger, "what")
 
 
 def test_another_repository_on_the_same_cluster_has_its_own_anchor() -> None:

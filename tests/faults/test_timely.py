@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.instants import format_instant, parse_instant
+from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.workflows.apply import apply
 from gitbot.workflows.watch import reconcile
 from tests.doubles.timely import TimelyPort, untimely

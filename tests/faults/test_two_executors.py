@@ -12,10 +12,10 @@ from dataclasses import replace
 import pytest
 
 from gitbot.errors import GitbotError
-from gitbot.execution.values import Terms
-from gitbot.model.events import ForeignMove
-from gitbot.model.instants import Interval
-from gitbot.model.problem import Limits
+from gitbot.execution.executor_types import Terms
+from gitbot.model.ledger.events import ForeignMove
+from gitbot.model.plan.problem import Limits
+from gitbot.model.text.instants import Interval
 from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply, hold, resume
 from tests.doubles.moves import a_move

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-from gitbot.simulation.http.server import Face
+from gitbot.simulation.http.server import ApiServer
 from gitbot.simulation.port import SimulatedPort
 from tests.doubles.listener import Listener, RequestHandler
 
@@ -18,7 +18,7 @@ from tests.doubles.listener import Listener, RequestHandler
 class WorldClock:
     """The Clock port over a simulated cluster, and `at` for what happens meanwhile."""
 
-    def __init__(self, face: Face) -> None:
+    def __init__(self, face: ApiServer) -> None:
         self._port = SimulatedPort(face.cluster)
         self._face = face
         self._set: list[tuple[int, int, Callable[[], None]]] = []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.cli.demo_story import RULE
+from gitbot.cli.shared.demo_story import RULE
 from tests.forge import runner
 from tests.forge.world import FOLDER, world
 

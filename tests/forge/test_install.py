@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.cli.demo_story import request
+from gitbot.cli.shared.demo_story import request
 from gitbot.simulation.http.kubeconfig import write_kubeconfig
 from tests.docs.blocks import blocks
 from tests.docs.scratch import ROOT, Scratch

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.cli.demo_story import request
+from gitbot.cli.shared.demo_story import request
 from tests.doubles.github.queue import enable_auto_merge, enqueue
 from tests.forge import runner
 from tests.forge.world import FOLDER, REPOSITORY, World, world

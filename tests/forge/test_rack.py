@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.files import ShippedTexts
-from gitbot.adapters.forges.github.opening import open_github
-from gitbot.adapters.git.ledger import GitLedgerStore
+from gitbot.adapters.forges.github.connect import open_github
+from gitbot.adapters.git.ledger_branch import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
+from gitbot.adapters.working_tree import ShippedTexts
 from gitbot.ports.forge import CheckState, PullRequest
-from gitbot.reports.html import html
+from gitbot.reports.html.page import html
 from gitbot.simulation.port import SimulatedPort
 from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.check import PublishResult, publish
+from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.propose import propose
-from gitbot.workflows.shell import Shell
 from tests.doubles.github import GitHub, Server
 from tests.doubles.rack import rack
 from tests.forge import description
@@ -49,7 +49,7 @@ class Rack:
     """gitbot at work on GitHub: its shell, the service, the drain and a person's pull request."""
 
     github: GitHub
-    shell: Shell
+    shell: RunContext
     drain: PullRequest
     asked: PublishResult
 
@@ -77,7 +77,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
     assert watcher.wrong == []
 
 
-def opened(github: GitHub, server: Server, port: SimulatedPort, folder: Path) -> Shell:
+def opened(github: GitHub, server: Server, port: SimulatedPort, folder: Path) -> RunContext:
     environment = {"GITHUB_TOKEN": github.job_token(REPOSITORY, RIGHTS, hours=1000),
                    "GITHUB_API_URL": server.api, "GITHUB_ACTIONS": "true"}  # fmt: skip
     way = open_github(
@@ -88,7 +88,7 @@ def opened(github: GitHub, server: Server, port: SimulatedPort, folder: Path) ->
         branch="main", expected=None, time=port.now(), message="Start",
         files={".gitbot.yaml": CONFIGURATION.replace("CLUSTER", "rack").encode()},
     )  # fmt: skip
-    return Shell(
+    return RunContext(
         cluster_name="rack",
         base_branch="main",
         repository=repository,
@@ -100,7 +100,7 @@ def opened(github: GitHub, server: Server, port: SimulatedPort, folder: Path) ->
     )  # fmt: skip
 
 
-def commit(shell: Shell, branch: str, files: dict[str, str]) -> None:
+def commit(shell: RunContext, branch: str, files: dict[str, str]) -> None:
     main = shell.repository.resolve("main")
     expected = shell.repository.resolve(branch)
     assert main is not None
@@ -111,7 +111,7 @@ def commit(shell: Shell, branch: str, files: dict[str, str]) -> None:
     )  # fmt: skip
 
 
-def person_asks(github: GitHub, shell: Shell) -> int:
+def person_asks(github: GitHub, shell: RunContext) -> int:
     """Alice asks for one VM that is there and for many that are not."""
     names = ["vm-0001", *(f"nobody-{number:02}" for number in range(UNKNOWN))]
     files = {f"intents/rack/{name}.yaml": REQUEST.replace("NAME", name) for name in names}

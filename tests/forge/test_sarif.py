@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.files import ShippedTexts
-from gitbot.model.findings import Finding
-from gitbot.reports.findings import MAX_RESULTS, sarif
+from gitbot.adapters.working_tree import ShippedTexts
+from gitbot.model.plan.findings import Finding
+from gitbot.reports.finding_formats import MAX_RESULTS, sarif
 from tests.forge.npm import packages
 from tests.unit.reports.test_findings import BOTH, ERROR, WARNING
 

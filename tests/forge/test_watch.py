@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.cli.demo_story import RULE, request
+from gitbot.cli.shared.demo_story import RULE, request
 from tests.forge.world import FOLDER, REPOSITORY, World, world
 
 pytestmark = [pytest.mark.forge, pytest.mark.timeout(900)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.cli.demo_story import request
+from gitbot.cli.shared.demo_story import request
 from tests.forge import runner
 from tests.forge.world import FOLDER, REPOSITORY, World, world
 

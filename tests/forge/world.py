@@ -18,13 +18,13 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from gitbot.adapters.files import ShippedTexts
-from gitbot.cli.demo_story import CONFIGURATION
-from gitbot.cli.init import GitHubChoices, workflow_files
+from gitbot.adapters.working_tree import ShippedTexts
+from gitbot.cli.commands.init import GitHubChoices, workflow_files
+from gitbot.cli.shared.demo_story import CONFIGURATION
 from gitbot.kubernetes.objects import at, labels_of
-from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http.kubeconfig import write_kubeconfig
-from gitbot.simulation.http.server import Face
+from gitbot.simulation.http.server import ApiServer
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.doubles.customapp import customapp
 from tests.doubles.github import GitHub, Server
 from tests.doubles.github.state import Environment
@@ -53,7 +53,7 @@ class World:
 
     folder: Path
     cluster: SimulatedCluster
-    face: Face
+    face: ApiServer
     clock: WorldClock
     github: GitHub
     server: Server
@@ -198,7 +198,7 @@ def empty_world(folder: Path, *, start: int = START) -> Iterator[World]:
     cluster = customapp(step=2, jumpbox=True, start_time=start)
     cluster.cordon("kni-worker2", unschedulable=False)
     cluster.settle()
-    with Face(cluster) as face:
+    with ApiServer(cluster) as face:
         clock = WorldClock(face)
         github = GitHub(folder / "service", clock=clock)
         github.add_repository(REPOSITORY)

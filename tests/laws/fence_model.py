@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gitbot.execution.fence import Fence
+from gitbot.execution.claims import Fence
 
 FINAL = "final"
 LONG_AGO = -9  # the limit of a claim that was given back

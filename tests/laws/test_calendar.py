@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from gitbot.calendar import Schedule, check_schedule, local_text, occurrences
 from gitbot.calendar.recurrence import check_rule, expand, skip_to
 from gitbot.calendar.schedule import starts
-from gitbot.model.findings import Severity
-from gitbot.model.instants import FOREVER
+from gitbot.model.plan.findings import Severity
+from gitbot.model.text.instants import FOREVER
 
 QUICK = settings(max_examples=120)
 ZONES = st.sampled_from(["Europe/Madrid", "America/New_York", "Australia/Lord_Howe", "UTC"])

@@ -10,16 +10,18 @@ from unittest.mock import Mock, patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.replay import replay
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.replay.replay import replay
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import PlacementProblem
-from gitbot.planner import assemble, calm, make_plan, schedule
-from gitbot.planner.board import Board
-from gitbot.planner.facts import ProblemIndex
-from gitbot.planner.step import Step, Task, Wish
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.names import IntentRef
+from gitbot.planner import assemble, make_plan
+from gitbot.planner.drain import bulk
+from gitbot.planner.plan_types import Step, TargetPolicy, Task
+from gitbot.planner.problem_index import ProblemIndex
+from gitbot.planner.schedule import schedule
+from gitbot.planner.state.plan_state import PlanState
 from tests.bench.instance import problem
 from tests.bench.instances import full, maintenance
 from tests.doubles.problems import named, node, vm
@@ -31,16 +33,16 @@ SEEDS = st.integers(min_value=0, max_value=2**32)
 
 def assert_lawful(asked: PlacementProblem, draw: random.Random, *, part: int = 4) -> int:
     """Empty one node in `part`; returns how many VMs were placed in bulk."""
-    board = Board.of(ProblemIndex.of(asked))
+    board = PlanState.of(ProblemIndex.of(asked))
     closed = draw.sample(board.nodes, max(1, len(board.nodes) // part))
-    steps, bulk = emptied(board, closed)
+    steps, placed = emptied(board, closed)
     with board.trial():
         for step in steps:
             assert step.node not in closed
             assert board.takes(step), step
             board.take(step)
         assert not steps or not any(board.on(name) for name in closed)
-    free = [step for step in steps if step.vm in bulk]
+    free = [step for step in steps if step.vm in placed]
     with board.trial():
         flying: list[Step] = []
         for step in draw.sample(free, len(free)):
@@ -52,9 +54,11 @@ def assert_lawful(asked: PlacementProblem, draw: random.Random, *, part: int = 4
     return len(free)
 
 
-def emptied(board: Board, closed: Sequence[str]) -> tuple[list[Step], frozenset[NamespacedName]]:
+def emptied(
+    board: PlanState, closed: Sequence[str]
+) -> tuple[list[Step], frozenset[NamespacedName]]:
     """The steps that empty these nodes, in order, and the VMs that were placed in bulk."""
-    wish = Wish(closed=dict.fromkeys(closed, "closed"))
+    wish = TargetPolicy(closed=dict.fromkeys(closed, "closed"))
     tasks = {
         name: Task(
             content=dict.fromkeys(board.on(name), board.open_nodes(wish.closed)),
@@ -62,19 +66,21 @@ def emptied(board: Board, closed: Sequence[str]) -> tuple[list[Step], frozenset[
         )
         for name in closed
     }
-    bulk: set[NamespacedName] = set()
-    place = calm.Bulk.place
+    placed_vms: set[NamespacedName] = set()
+    place = bulk.BulkPlacement.place
 
-    def noted(self: calm.Bulk, before: Iterable[Step]) -> Mapping[NamespacedName, Step] | None:
+    def noted(
+        self: bulk.BulkPlacement, before: Iterable[Step]
+    ) -> Mapping[NamespacedName, Step] | None:
         placed = place(self, before)
-        bulk.update(placed or ())
+        placed_vms.update(placed or ())
         return placed
 
-    with patch.object(calm, "MANY", 1), patch.object(calm.Bulk, "place", noted):
-        found = calm.calm(board, tasks, wish)
+    with patch.object(bulk, "MANY", 1), patch.object(bulk.BulkPlacement, "place", noted):
+        found = bulk.calm(board, tasks, wish)
     if found is None:
         return [], frozenset()
-    return [step for solved in found.values() for step in solved.steps], frozenset(bulk)
+    return [step for solved in found.values() for step in solved.steps], frozenset(placed_vms)
 
 
 @given(seed=SEEDS)
@@ -94,7 +100,7 @@ def test_on_clusters_with_rules(seed: int) -> None:
 @settings(max_examples=6)
 def test_the_plan_is_the_same_if_each_move_is_judged_in_flight_too(seed: int) -> None:
     asked, no = problem(maintenance(24, seed=seed)), Mock(return_value=False)
-    with patch.object(calm, "MANY", 1):
+    with patch.object(bulk, "MANY", 1):
         once = make_plan(asked)
         with patch.object(schedule, "in_any_order", no), patch.object(assemble, "in_any_order", no):
             assert make_plan(asked) == once
@@ -105,7 +111,7 @@ def test_the_plan_is_the_same_if_each_move_is_judged_in_flight_too(seed: int) ->
 def test_moves_that_were_placed_in_bulk_are_not_asked_about_in_flight() -> None:
     asked = problem(maintenance(24, seed=1))
     takes = Mock(side_effect=AssertionError)
-    with patch.object(calm, "MANY", 1), patch.object(Board, "takes", takes):
+    with patch.object(bulk, "MANY", 1), patch.object(PlanState, "takes", takes):
         assert len(make_plan(asked).moves) > 2
 
 
@@ -122,7 +128,7 @@ def test_a_domain_that_a_vm_leaves_counts_as_held() -> None:
         members=frozenset((named("db-1"), named("db-2"))),
         domains=Instances.of(placement_problem(objects).snapshot).domains,
     )
-    board = Board.of(ProblemIndex.of(placement_problem(objects, rules=(apart,))))
-    steps, bulk = emptied(board, ("n1", "n2"))
-    assert len(bulk) == 2
+    board = PlanState.of(ProblemIndex.of(placement_problem(objects, rules=(apart,))))
+    steps, placed = emptied(board, ("n1", "n2"))
+    assert len(placed) == 2
     assert [(step.vm.name, step.node) for step in steps] == [("db-1", "n5"), ("db-2", "n4")]

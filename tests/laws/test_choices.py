@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitbot.model.problem import PlacementProblem
-from gitbot.planner.board import Board
-from gitbot.planner.choices import Choices
-from gitbot.planner.facts import ProblemIndex
-from gitbot.planner.step import Task, Wish
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.planner.plan_types import TargetPolicy, Task
+from gitbot.planner.problem_index import ProblemIndex
+from gitbot.planner.state.choices import Choices
+from gitbot.planner.state.plan_state import PlanState
 from tests.bench.instance import problem
 from tests.bench.instances import full, maintenance
 from tests.doubles.problems import ZONE, named, node, vm
@@ -24,9 +24,9 @@ SEEDS = st.integers(min_value=0, max_value=2**32)
 
 def assert_remembered(asked: PlacementProblem, draw: random.Random) -> int:
     """Move VMs off some nodes at random; returns how many answers were not asked for again."""
-    board = Board.of(ProblemIndex.of(asked))
+    board = PlanState.of(ProblemIndex.of(asked))
     closed = draw.sample(board.nodes, max(1, len(board.nodes) // 2))
-    wish = Wish(closed=dict.fromkeys(closed, "closed"))
+    wish = TargetPolicy(closed=dict.fromkeys(closed, "closed"))
     vms = sorted(vm for vm in board.occupancy if board.place(vm) in closed)
     choices = Choices(board, Task(content={}, wishes=dict.fromkeys(vms, wish)), vms)
     remembered = 0
@@ -72,8 +72,8 @@ def test_terms_of_one_vm_about_another() -> None:
         *vm("first", on="n1", labels={"app": "db"}, affinity=apart),
         *vm("second", on="n1", labels={"app": "db"}),
     ]
-    board = Board.of(ProblemIndex.of(placement_problem(objects)))
-    wish = Wish(closed={"n1": "closed"})
+    board = PlanState.of(ProblemIndex.of(placement_problem(objects)))
+    wish = TargetPolicy(closed={"n1": "closed"})
     first, second = named("first"), named("second")
     task = Task(content={}, wishes=dict.fromkeys((first, second), wish))
     for mover, other in ((first, second), (second, first)):

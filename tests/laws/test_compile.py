@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gitbot.intents import read_intents
 from gitbot.intents.compile import build_problem, compile_goals, compile_rules
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.findings import Finding
+from gitbot.model.plan.findings import Finding
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import NOW
 from tests.unit.intents.compile_scene import SETTINGS, request, small_cluster

@@ -7,16 +7,16 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.rule_check import seen
-from gitbot.constraints.transit import Transit
-from gitbot.constraints.world import World
-from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.moves.migration_state import MigrationState
+from gitbot.constraints.rules.worsening import breaches_by_key
+from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.constraint import worsened
-from gitbot.model.pod import Pod
-from gitbot.model.problem import Pin, Target
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.plan.constraint import worsened
+from gitbot.model.plan.problem import Pin, Target
 from gitbot.snapshot import from_objects, read_snapshot, write_snapshot
 from tests.unit.constraints.builders import (
     ZONE,
@@ -230,7 +230,7 @@ def test_a_place_given_up_never_worsens_a_zone_rule(
         for given_up in nodes:
             after = rule.breaches({**occupancy, vm: nodes - {given_up}})
             assert worsened(before, after) == ()
-    assert {breach.key for breach in before} == set(seen(rule, occupancy))
+    assert {breach.key for breach in before} == set(breaches_by_key(rule, occupancy))
 
 
 @settings(max_examples=30)
@@ -249,7 +249,7 @@ def test_a_move_that_may_start_leaves_a_lawful_state_however_it_ends(data: st.Da
         namespace="customapp",
         selector={"matchLabels": {"kubevirt.io/domain": "db"}},
     )
-    transit = Transit.of(problem(*scene, rules=(rule,)))
+    transit = MigrationState.of(problem(*scene, rules=(rule,)))
     free = {name: dict(transit.world.free(name)) for name in where}
     for vm in VMS:
         pin = data.draw(st.sampled_from(list(Pin)))

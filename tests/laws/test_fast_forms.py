@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.whole_state import WholeState
-from gitbot.constraints.world import World
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
-from gitbot.model.pod import Pod
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.counts.rule_matrix import RuleMatrix
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.constraints.scheduler.world import World
+from gitbot.model.cluster.pod import Pod
 from tests.bench.overfull import overfull
 from tests.bench.virtual_cluster import cluster, pending, plain_loop
 from tests.laws.test_constraints_laws import APPS, specs
@@ -122,7 +122,7 @@ def test_the_whole_state_breaks_the_rules_that_each_rule_says(data: st.DataObjec
         for number in range(data.draw(st.integers(0, 4)))
     ]
     occupancy = {vm: data.draw(held) for vm in vms if data.draw(st.booleans())}
-    whole = WholeState(instances.domains, rules, occupancy)
+    whole = RuleMatrix(instances.domains, rules, occupancy)
     for _ in range(4):
         slow = [breach for rule in rules for breach in rule.breaches(occupancy)]
         assert list(whole.breaches(occupancy)) == sorted(slow, key=lambda b: (b.rule, b.key))
@@ -137,7 +137,7 @@ def test_a_node_is_overfull_where_its_vms_ask_for_more_than_is_left() -> None:
     instances = Instances(snapshot(*(node(name, "z") for name in ("a", "b"))))
     one, two = vm_name("one"), vm_name("two")
     places = {one: frozenset({"a"}), two: frozenset({"b"})}
-    whole = WholeState(instances.domains, (), places)
+    whole = RuleMatrix(instances.domains, (), places)
     amounts = {"memory": np.array([5, 7])}
     room = {"memory": np.array([12, 12])}
     standing = {"memory": np.array([0, 1])}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gitbot.adapters.kubernetes import transport
-from gitbot.execution.fence import DELIVERY_SECONDS, SKEW_SECONDS, Fence
-from gitbot.workflows.stops import MAX_SKEW
+from gitbot.execution.claims import DELIVERY_SECONDS, SKEW_SECONDS, Fence
+from gitbot.workflows.core.stop_conditions import MAX_SKEW
 from tests.laws.fence_model import Rules, explore
 
 APART = ((1, -1),)

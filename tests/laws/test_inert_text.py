@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from gitbot.reports import inert
+from gitbot.reports import escape
 
 NASTY = st.sampled_from(
     [
@@ -85,15 +85,15 @@ def shown(markdown: str) -> str:
 @example("0.GL")
 @example("kubevirt.io")
 def test_markdown_shows_the_text_and_nothing_but_text(text: str) -> None:
-    visible = shown(inert.markdown(text))
+    visible = shown(escape.markdown(text))
     assert not REFERENCES.search(visible)
-    expected = f"x {inert.plain(text).strip()} y"
+    expected = f"x {escape.plain(text).strip()} y"
     assert visible.replace("\u200b", "").split() == expected.split()
 
 
 @given(TEXT)
 def test_code_holds_the_text_and_nothing_but_code(text: str) -> None:
-    tokens = PARSER.parse(f"| a |\n|---|\n| x {inert.code(text)} y |\n")
+    tokens = PARSER.parse(f"| a |\n|---|\n| x {escape.code(text)} y |\n")
     (cell,) = [token for token in tokens if token.type == "inline" and token.content != "a"]
     kinds = {child.type for child in cell.children or []}
     assert kinds <= {"text", "code_inline", "html_inline"}
@@ -103,19 +103,19 @@ def test_code_holds_the_text_and_nothing_but_code(text: str) -> None:
 
 @given(TEXT)
 def test_html_is_one_text_node(text: str) -> None:
-    element = ET.fromstring(f"<p title='{inert.html(text)}'>{inert.html(text)}</p>")
+    element = ET.fromstring(f"<p title='{escape.html(text)}'>{escape.html(text)}</p>")
     assert list(element) == []
-    assert element.text in {inert.lines(text), None}
+    assert element.text in {escape.lines(text), None}
 
 
 @given(TEXT)
 def test_mermaid_labels_cannot_end_or_hold_markup(text: str) -> None:
-    assert re.fullmatch(r"(?:[0-9A-Za-z ._/,-]|#\d+;)*", inert.mermaid(text))
+    assert re.fullmatch(r"(?:[0-9A-Za-z ._/,-]|#\d+;)*", escape.mermaid(text))
 
 
 @given(TEXT)
 def test_terminal_text_is_one_printable_line(text: str) -> None:
-    made = inert.terminal(text)
+    made = escape.terminal(text)
     assert all(unicodedata.category(character)[0] != "C" for character in made)
     assert made.splitlines() in ([made], [])
 
@@ -124,12 +124,12 @@ def test_terminal_text_is_one_printable_line(text: str) -> None:
 @example("=1+1")
 @example("\t-1+1")
 def test_no_cell_begins_a_formula(text: str) -> None:
-    made = inert.cell(text)
+    made = escape.cell(text)
     assert not made.startswith(("=", "+", "-", "@", "\t", "\r"))
-    assert made.removeprefix("'") == inert.plain(text) or made == inert.plain(text)
+    assert made.removeprefix("'") == escape.plain(text) or made == escape.plain(text)
 
 
 @given(TEXT)
 @example("[x](https://evil.test)")
 def test_no_message_of_sarif_holds_a_link(text: str) -> None:
-    assert "](" not in inert.sarif(text)
+    assert "](" not in escape.sarif(text)

@@ -15,7 +15,7 @@ from gitbot.documents import Path as KeyPath
 from gitbot.documents import read_documents, write_document
 from gitbot.intents import IntentSet, read_intents
 from gitbot.intents.registry import KINDS, json_schema
-from gitbot.model.findings import Finding, has_errors
+from gitbot.model.plan.findings import Finding, has_errors
 from gitbot.settings import ClusterSettings, Settings
 
 VALID = Path(__file__).parents[2] / "examples/valid"

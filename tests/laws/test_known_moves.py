@@ -7,11 +7,11 @@ from collections import Counter
 
 import pytest
 
-from gitbot.planner.board import Board
-from gitbot.planner.facts import ProblemIndex
-from gitbot.planner.known_moves import KnownMoves, bits
-from gitbot.planner.openings import Openings
-from gitbot.planner.step import Wish
+from gitbot.planner.plan_types import TargetPolicy
+from gitbot.planner.problem_index import ProblemIndex
+from gitbot.planner.search.move_cache import KnownMoves, bits
+from gitbot.planner.search.reachability import Openings
+from gitbot.planner.state.plan_state import PlanState
 from tests.laws.tiny import Tiny, problem_of, tiny
 from tests.laws.tiny_scarce import scarce
 
@@ -21,11 +21,11 @@ STEPS = 25
 def compared(case: Tiny, seed: int) -> Counter[str]:
     """Walks from state to state, and asks both in each. How often which of them said what."""
     draw, found = random.Random(seed), Counter[str]()
-    board = Board.of(ProblemIndex.of(problem_of(case)))
+    board = PlanState.of(ProblemIndex.of(problem_of(case)))
     movers = sorted(board.occupancy)
     openings = Openings(board, movers)
     answers = KnownMoves(board, movers, openings)
-    wish = Wish(closed={draw.choice(board.nodes): "closed"})
+    wish = TargetPolicy(closed={draw.choice(board.nodes): "closed"})
     reach = {
         place: {number for _, number in openings.reach(place, [(wish, frozenset())])}
         for place in range(len(movers))

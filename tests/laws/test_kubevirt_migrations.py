@@ -13,9 +13,9 @@ from gitbot.kubernetes.objects import annotations_of, at, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.eviction import admit_eviction
 from gitbot.kubevirt.limits import is_running
-from gitbot.simulation.kubevirt.handler import HandlerTimes
 from gitbot.simulation.kubevirt.launchers import active_pods
-from gitbot.simulation.kubevirt.reconcile import MIGRATION, VMI
+from gitbot.simulation.kubevirt.reconcile_result import MIGRATION, VMI
+from gitbot.simulation.kubevirt.virt_handler import HandlerTimes
 from tests.unit.simulation.kubevirt.cluster import Cluster, Object
 
 NODES = ("n1", "n2", "n3")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.label_index import LabelIndex
+from gitbot.constraints.scheduler.label_index import LabelIndex
 from gitbot.kubernetes.selectors import LabelMatcher
 
 Thing = tuple[str, dict[str, str], int]

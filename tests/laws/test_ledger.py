@@ -8,9 +8,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitbot.execution.requests import fold_requests
-from gitbot.model.event_data import MoveTerms, ProposalFile
-from gitbot.model.events import (
+from gitbot.execution.request_records import fold_requests
+from gitbot.model.ledger.event_parts import MoveTerms, ProposalFile
+from gitbot.model.ledger.events import (
     ConcernChanged,
     ConcernState,
     KnownEvent,
@@ -25,9 +25,9 @@ from gitbot.model.events import (
     StopLifted,
     StopSet,
 )
-from gitbot.model.instants import format_instant
-from gitbot.model.ledger import Ledger
-from gitbot.model.request_id import MigrationRequestId, OccurrenceId
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import MigrationRequestId, OccurrenceId
+from gitbot.model.text.instants import format_instant
 from gitbot.published.ledger_lines import append_lines, chain, decode_line, encode_event, read_files
 
 TEXT = st.text(max_size=12)

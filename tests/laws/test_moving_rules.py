@@ -7,21 +7,28 @@ from collections.abc import Callable
 
 import pytest
 
-from gitbot.constraints import moving_rules, rule_check
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.landing import pinned_alone, pinned_one_by_one
-from gitbot.constraints.moving_rules import MovingRules
-from gitbot.constraints.placement_rule import PlacementRule
-from gitbot.constraints.rule_check import Seen, seen
-from gitbot.constraints.rule_parts import ApartPart, NearPart, NodePart, Peers, RulePart, SpreadPart
-from gitbot.constraints.transit import Transit
-from gitbot.constraints.world import World
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.moves.migration_state import MigrationState
+from gitbot.constraints.moves.target_nodes import pinned_alone, pinned_one_by_one
+from gitbot.constraints.rules import rule_tracker, worsening
+from gitbot.constraints.rules.placement_rule import PlacementRule
+from gitbot.constraints.rules.rule_parts import (
+    AffinityPart,
+    AntiAffinityPart,
+    NodePart,
+    Peers,
+    RulePart,
+    SpreadPart,
+)
+from gitbot.constraints.rules.rule_tracker import MovingRules
+from gitbot.constraints.rules.worsening import Seen, breaches_by_key
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.constraint import Occupancy, RuleConstraint
-from gitbot.model.pod import Pod
-from gitbot.model.problem import Pin
-from gitbot.model.scheduling import SpreadConstraint
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.cluster.scheduling import SpreadConstraint
+from gitbot.model.plan.constraint import Occupancy, RuleConstraint
+from gitbot.model.plan.problem import Pin
 from tests.laws.tiny import problem_of, tiny
 from tests.unit.constraints.builders import (
     HOSTNAME,
@@ -76,7 +83,7 @@ def node_part(draw: random.Random) -> RulePart:
 def apart_part(draw: random.Random) -> RulePart:
     known = [peers(draw, some(draw)) for _ in range(2)]
     terms = {vm: tuple(draw.sample(known, draw.randint(1, 2))) for vm in some(draw)}
-    return ApartPart(name="anti-affinity", domains=INSTANCES.domains, terms=terms)
+    return AntiAffinityPart(name="anti-affinity", domains=INSTANCES.domains, terms=terms)
 
 
 def near_part(draw: random.Random) -> RulePart:
@@ -85,7 +92,7 @@ def near_part(draw: random.Random) -> RulePart:
         vm: tuple(peers(draw, company) for _ in range(draw.choice((1, 1, 2)))) for vm in some(draw)
     }
     first = frozenset(vm for vm in terms if vm in company)
-    return NearPart(name="affinity", domains=INSTANCES.domains, terms=terms, first=first)
+    return AffinityPart(name="affinity", domains=INSTANCES.domains, terms=terms, first=first)
 
 
 def spread_part(draw: random.Random) -> RulePart:
@@ -149,11 +156,11 @@ def asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def remembered(rule: RuleConstraint, places: Occupancy) -> Seen:
         state = id(rule), frozenset[object](places.items())
         if state not in known:
-            known[state] = rule, seen(rule, places)  # a rule that is kept keeps its id
+            known[state] = rule, breaches_by_key(rule, places)  # a rule that is kept keeps its id
         return known[state][1]
 
-    monkeypatch.setattr(rule_check, "seen", remembered)
-    monkeypatch.setattr(moving_rules, "seen", remembered)
+    monkeypatch.setattr(worsening, "breaches_by_key", remembered)
+    monkeypatch.setattr(rule_tracker, "breaches_by_key", remembered)
 
 
 @pytest.mark.slow
@@ -225,7 +232,7 @@ def assert_alike(fast: MovingRules, occupancy: Places, moving: Ends, draw: rando
         if vm in moving:
             continue
         source = draw.choice(sorted(occupancy[vm]))
-        mask = fast.kept(vm, source, COLUMNS.everywhere())
+        mask = fast.rule_mask(vm, source, COLUMNS.everywhere())
         for name, kept in zip(NODES, mask.tolist(), strict=True):
             if name != source:
                 worse = any(scalar.worsened(number, vm, source, name) for number in scalar.over(vm))
@@ -236,7 +243,7 @@ def test_who_lacks_company_is_who_is_alone_on_one_of_its_nodes() -> None:
     draw = random.Random("near")
     for _ in range(2_000):
         part = near_part(draw)
-        assert isinstance(part, NearPart)
+        assert isinstance(part, AffinityPart)
         occupancy = {vm: held(draw) for vm in VMS if draw.random() < 0.8}
         alone = [
             vm
@@ -251,7 +258,7 @@ def test_what_is_undone_leaves_no_trace(first: int) -> None:
     """Starts, ends and cordons, undone to a random mark, give the answers of a fresh start."""
     for seed in range(first, first + 100):
         draw, case = random.Random(seed), problem_of(tiny(seed))
-        transit, fresh = Transit.of(case), Transit.of(case)
+        transit, fresh = MigrationState.of(case), MigrationState.of(case)
         vms = sorted(vm for vm in fresh.instances if fresh.node_of(vm))
         marks = [(transit.mark(), 0)]
         done: list[tuple[str, NamespacedName, str]] = []
@@ -262,9 +269,9 @@ def test_what_is_undone_leaves_no_trace(first: int) -> None:
                 act(transit, step)
                 marks.append((transit.mark(), len(done)))
             for vm in vms[:2]:
-                transit.kept(vm, transit.world.state.columns.everywhere())
+                transit.rule_mask(vm, transit.world.state.columns.everywhere())
         mark, count = draw.choice(marks)
-        transit.back(mark)
+        transit.undo_to(mark)
         for step in done[:count]:
             act(fresh, step)
         assert transit.occupancy == fresh.occupancy
@@ -277,11 +284,11 @@ def test_what_is_undone_leaves_no_trace(first: int) -> None:
             if vm not in transit.moving:
                 options = transit.options(vm, Pin.NODE)
                 assert options == fresh.options(vm, Pin.NODE)
-                assert all(item.ok is transit.takes(vm, item.node) for item in options)
+                assert all(item.ok is transit.can_start_pinned(vm, item.node) for item in options)
 
 
 def random_step(
-    transit: Transit, vms: list[NamespacedName], draw: random.Random
+    transit: MigrationState, vms: list[NamespacedName], draw: random.Random
 ) -> tuple[str, NamespacedName, str] | None:
     names = transit.world.state.columns.names
     vm, name = draw.choice(vms), draw.choice(names)
@@ -292,7 +299,7 @@ def random_step(
     return ("start", vm, name) if transit.node_of(vm) != name else None
 
 
-def act(transit: Transit, step: tuple[str, NamespacedName, str]) -> None:
+def act(transit: MigrationState, step: tuple[str, NamespacedName, str]) -> None:
     verb, vm, name = step
     match verb:
         case "start":

@@ -8,12 +8,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitbot.constraints.inter_pod_affinity import BY_OTHERS
-from gitbot.constraints.placed import PlacedPod, _wishes, misplaced, placed_pods
-from gitbot.constraints.world import World
+from gitbot.constraints.audit_placement import PlacedPod, _wishes, misplaced, placed_pods
+from gitbot.constraints.scheduler.filters.inter_pod_affinity import BY_OTHERS
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import KubernetesObject, with_value
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.pod import Pod
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.pod import Pod
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import vm
 from tests.laws.test_constraints_laws import APPS, REQUIRED, clusters, specs

@@ -8,10 +8,15 @@ import jsonschema  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitbot.model.diagnosis import Check, Outcome
-from gitbot.model.instants import FOREVER
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import (
+from gitbot.model.ledger.request_id import (
+    DrainId,
+    HealId,
+    MigrationRequestId,
+    OccurrenceId,
+    ReturnId,
+)
+from gitbot.model.plan.diagnosis import Check, Outcome
+from gitbot.model.plan.plan import (
     Bound,
     Hold,
     Move,
@@ -23,8 +28,9 @@ from gitbot.model.plan import (
     VmRef,
     Wave,
 )
-from gitbot.model.problem import Limits, Pin
-from gitbot.model.request_id import DrainId, HealId, MigrationRequestId, OccurrenceId, ReturnId
+from gitbot.model.plan.problem import Limits, Pin
+from gitbot.model.text.instants import FOREVER
+from gitbot.model.text.names import IntentRef
 from gitbot.published import (
     PlanInputs,
     plan_bytes,

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.replay import replay
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.replay.replay import replay
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.canonical import canonical_json, digest
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import MoveVms, Pin, PlacementProblem, Target
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Target
+from gitbot.model.text.canonical import canonical_json, digest
 from gitbot.planner import make_plan
 from gitbot.published import plan_fields
 from gitbot.snapshot import from_objects

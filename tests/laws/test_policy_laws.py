@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitbot.policy import PolicySet, read_policies
-from gitbot.policy.engine import compile_expression, evaluate, timestamp
-from gitbot.policy.failing import failed_by, failures
-from gitbot.policy.faults import EvaluationError, ExpressionError
-from gitbot.policy.fields import unknown_field
-from gitbot.policy.reads import project, reads
+from gitbot.policy.batch.read_set import project, reads
+from gitbot.policy.cel_engine import compile_expression, evaluate, timestamp
+from gitbot.policy.cel_fields import unknown_field
+from gitbot.policy.errors import EvaluationError, ExpressionError
+from gitbot.policy.evaluate import failed_by, failures
+from gitbot.policy.policy import NAMES, PolicyScope, PolicySubject
 from gitbot.policy.steps import steps
-from gitbot.policy.value import NAMES, Over, PolicySubject
 from tests.controlplane.cel_expressions import expressions
 
 EXPRESSIONS = (
@@ -108,7 +108,7 @@ POLICIES = policies().policies
 
 
 def answer(text: str, data: dict[str, Any], *, whole: bool) -> Any:
-    program = compile_expression(text, names=NAMES[Over.MOVE])
+    program = compile_expression(text, names=NAMES[PolicyScope.MOVE])
     given = (
         data
         if whole
@@ -160,7 +160,7 @@ def test_a_mangled_expression_is_refused_gives_no_answer_or_a_value(
         start = dice.randrange(len(other))
         text[at : min(end, at + 5)] = other[start : start + dice.randrange(9)]
     with suppress(ExpressionError):
-        program = compile_expression("".join(text), names=NAMES[Over.MOVE])
+        program = compile_expression("".join(text), names=NAMES[PolicyScope.MOVE])
         assert unknown_field(program) is None or reads(program)
         data = {**PLAN, "vm": {"name": "a"}, "move": {"id": 1}, "node": {}, "variables": {}}
         with suppress(EvaluationError):

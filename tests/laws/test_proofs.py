@@ -8,22 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pytest
 
-from gitbot.model.columns import Mask
-from gitbot.model.problem import EmptyNodes, HealRule, MoveVms, ReturnHome
-from gitbot.planner.board import Board
-from gitbot.planner.facts import ProblemIndex
-from gitbot.planner.ground import Ground
-from gitbot.planner.proofs import (
+from gitbot.model.cluster.columns import Mask
+from gitbot.model.plan.problem import EmptyNodes, HealRule, MoveVms, ReturnHome
+from gitbot.planner.plan_types import TargetPolicy, Task
+from gitbot.planner.problem_index import ProblemIndex
+from gitbot.planner.proofs.capacity_model import CapacityModel
+from gitbot.planner.proofs.prove import (
+    GoalRequirement,
     Proof,
-    Quest,
     contradictory,
     left_by_healing,
     left_by_task,
     prove,
     quests,
 )
-from gitbot.planner.shortage import Rooms
-from gitbot.planner.step import Task, Wish
+from gitbot.planner.proofs.shortage import CapacityCheck
+from gitbot.planner.state.plan_state import PlanState
 from tests.doubles.problems import named
 from tests.laws.tiny import Tiny, problem_of, tiny
 from tests.laws.tiny_scarce import drawn
@@ -34,10 +34,10 @@ PARTS = 8
 """Into so many tests the ten thousand problems are split, each well below the limit of a test."""
 
 
-def proven(case: Tiny) -> Iterator[tuple[Quest, Proof, bool]]:
+def proven(case: Tiny) -> Iterator[tuple[GoalRequirement, Proof, bool]]:
     """All proofs of a case; True for those of a drain."""
-    board = Board.of(ProblemIndex.of(problem_of(case)))
-    ground = Ground(board)
+    board = PlanState.of(ProblemIndex.of(problem_of(case)))
+    ground = CapacityModel(board)
     for goal in board.facts.problem.goals:
         for quest in quests(ground, goal, frozenset(board.facts.vmis)):
             for proof in prove(ground, quest):
@@ -45,10 +45,10 @@ def proven(case: Tiny) -> Iterator[tuple[Quest, Proof, bool]]:
         if isinstance(goal, HealRule):
             nowhere = ground.mask(())
             for proof in contradictory(ground, goal):
-                yield Quest(must={}, closed=nowhere, heals=goal.rule.id), proof, False
+                yield GoalRequirement(must={}, closed=nowhere, heals=goal.rule.id), proof, False
 
 
-def placed(space: Space, quest: Quest, proof: Proof, *, drain: bool) -> Flags:
+def placed(space: Space, quest: GoalRequirement, proof: Proof, *, drain: bool) -> Flags:
     """The states in which all VMs of a proof have found a place."""
     if quest.heals:
         return np.equal(space.undone(), 0)
@@ -92,7 +92,7 @@ def test_no_proof_is_wrong(first: int) -> None:
     assert {case: found for case in cases if (found := wrong(case))} == {}
 
 
-def task_of(board: Board) -> Task:
+def task_of(board: PlanState) -> Task:
     """The VMs of a request, or of a way home, as the planner asks for them."""
     (goal,) = board.facts.problem.goals
     if isinstance(goal, ReturnHome):
@@ -100,14 +100,14 @@ def task_of(board: Board) -> Task:
     else:
         assert isinstance(goal, MoveVms)
         nodes = dict.fromkeys(goal.vms, board.facts.matching(goal.target))
-    return Task(content=nodes, wishes=dict.fromkeys(nodes, Wish()), aside=Wish())
+    return Task(content=nodes, wishes=dict.fromkeys(nodes, TargetPolicy()), aside=TargetPolicy())
 
 
 def test_what_must_stay_undone_is_never_more_than_the_best_plan_leaves() -> None:
     known = 0
     for case in (*map(tiny, range(150)), *full_ones(range(150))):
         if case.kind in ("node", "zone", "home"):
-            board = Board.of(ProblemIndex.of(problem_of(case)))
+            board = PlanState.of(ProblemIndex.of(problem_of(case)))
             least, best = left_by_task(board, task_of(board)), Space(case).best().undone
             assert least <= best, case
             known += 0 < least == best
@@ -117,7 +117,7 @@ def test_what_must_stay_undone_is_never_more_than_the_best_plan_leaves() -> None
 def test_a_healing_knows_what_stays_broken() -> None:
     known = 0
     for case in (case for case in map(tiny, range(300)) if case.kind == "heal"):
-        board = Board.of(ProblemIndex.of(problem_of(case)))
+        board = PlanState.of(ProblemIndex.of(problem_of(case)))
         ref = case.rules[0].name
         rule = next(rule for rule in board.facts.rules if rule.ref.name == ref)
         movers = [named(vm.name) for vm in case.vms if vm.migratable]
@@ -148,17 +148,17 @@ def test_room_that_suffices_wherever_vms_are_hides_no_proof(
 ) -> None:
     cases = [*map(tiny, range(60)), *full_ones(range(150))]
     said: list[bool] = []
-    quick = Rooms._enough
+    quick = CapacityCheck._enough
 
-    def heard(rooms: Rooms, mask: Mask, asks: Sequence[Mapping[str, int]]) -> bool:
+    def heard(rooms: CapacityCheck, mask: Mask, asks: Sequence[Mapping[str, int]]) -> bool:
         said.append(quick(rooms, mask, asks))
         return said[-1]
 
-    monkeypatch.setattr(Rooms, "_enough", heard)
+    monkeypatch.setattr(CapacityCheck, "_enough", heard)
     found = [[proof for _, proof, _ in proven(case)] for case in cases]
     assert said.count(True) > 50
     assert said.count(False) > 50
-    monkeypatch.setattr(Rooms, "_enough", lambda *_: False)
+    monkeypatch.setattr(CapacityCheck, "_enough", lambda *_: False)
     assert [[proof for _, proof, _ in proven(case)] for case in cases] == found
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from gitbot.documents import write_documents
-from gitbot.model.problem import EmptyNodes
+from gitbot.model.plan.problem import EmptyNodes
 from tests.bench.bench_scarce import scarce
 from tests.bench.instance import problem
 from tests.doubles.problems import HOSTNAME, ZONE, node, vm

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitbot.constraints.replay import replay
-from gitbot.model.plan import Move, PlacementPlan
-from gitbot.model.problem import EmptyNodes, PlacementProblem
+from gitbot.constraints.replay.replay import replay
+from gitbot.model.plan.plan import Move, PlacementPlan
+from gitbot.model.plan.problem import EmptyNodes, PlacementProblem
 from gitbot.planner import make_plan
 from tests.laws.tiny import Tiny, problem_of, tiny
 from tests.laws.tiny_brute import Brute

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitbot.model.cluster import KINDS
+from gitbot.model.cluster.cluster import KINDS
 from gitbot.snapshot import from_objects, read_snapshot, write_snapshot
 from gitbot.snapshot.decode import plain_json, prune
 from gitbot.snapshot.field_tree import (
@@ -19,10 +19,10 @@ from gitbot.snapshot.field_tree import (
     METADATA,
     Branch,
     Fields,
-    How,
+    FieldTreatment,
     Tree,
 )
-from gitbot.snapshot.fields import FIELDS
+from gitbot.snapshot.kept_fields import FIELDS
 from gitbot.snapshot.resources import RESOURCES
 from gitbot.snapshot.versioned import read_versioned, read_written
 
@@ -43,7 +43,7 @@ QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 def bare(tree: Tree) -> Tree:
     """What a tree keeps, without what is said of it beside; None where it keeps all."""
     if isinstance(tree, Branch):
-        return None if tree.how is How.WHOLE else bare(tree.tree)
+        return None if tree.how is FieldTreatment.WHOLE else bare(tree.tree)
     return tree if isinstance(tree, list | Mapping) else None
 
 

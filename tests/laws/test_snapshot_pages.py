@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitbot.errors import SnapshotError
-from gitbot.model.cluster import KINDS
+from gitbot.model.cluster.cluster import KINDS
 from gitbot.snapshot import from_objects
-from gitbot.snapshot.pages import KindReader
-from gitbot.snapshot.rows import Rows
-from gitbot.snapshot.value import from_sorted
+from gitbot.snapshot.from_objects import from_sorted
+from gitbot.snapshot.list_pages import KindReader
+from gitbot.snapshot.packed_rows import Rows
 from tests.bench.api_cluster import pages
 from tests.bench.peers import official_client
 from tests.laws.test_snapshot_file import QUICK, objects

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.kubevirt_target import target_of, target_requests
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.moves.target_pod import target_of, target_requests
 from gitbot.kubernetes.objects import with_value
-from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import NOW, node, vm
 from tests.laws.tiny import problem_of, tiny

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitbot.constraints.world import World
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, name_of
-from gitbot.model.pod import Pod
+from gitbot.model.cluster.pod import Pod
 from gitbot.snapshot import read_snapshot
 from tests.scheduling.scenarios import scenario
 from tests.scheduling.vectors import recorded

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.own_terms import own_rules
-from gitbot.constraints.placement_rule import placement_rules
-from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.placement_rule import placement_rules
+from gitbot.constraints.rules.vm_spec_rules import own_rules
+from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.constraint import RuleConstraint
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import (
+from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.problem import (
     EmptyNodes,
     Goal,
     HealRule,
@@ -24,6 +23,7 @@ from gitbot.model.problem import (
     ReturnHome,
     Target,
 )
+from gitbot.model.text.names import IntentRef
 from tests.doubles.problems import HOSTNAME, ZONE, named, node, problem, request, vm
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 
-from gitbot.model.plan import PlacementPlan
+from gitbot.model.plan.plan import PlacementPlan
 from tests.laws.tiny import State, Tiny, TinyRule
 
 Cost = tuple[int, int]

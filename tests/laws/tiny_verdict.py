@@ -7,7 +7,7 @@ from functools import lru_cache
 import pytest
 from _pytest.mark import ParameterSet
 
-from gitbot.model.plan import PlacementPlan
+from gitbot.model.plan.plan import PlacementPlan
 from gitbot.planner import make_plan
 from tests.laws.tiny import Tiny, problem_of
 from tests.laws.tiny_brute import Brute

@@ -13,9 +13,9 @@ from gitbot.kubernetes.phases import FINAL_PHASES
 from gitbot.kubevirt.admission import admit_migration
 from gitbot.kubevirt.webhook_answers import Admitted
 from gitbot.simulation.admission import the_kubevirt
-from gitbot.simulation.api import CONTROLLER, WriteOptions
 from gitbot.simulation.schemas import SCHEMAS
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.simulated_api import CONTROLLER, WriteOptions
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import Key, key_of, with_metadata
 from tests.doubles.old_kubevirt import before_1_6
 from tests.recordings.recorded_changes import with_changes

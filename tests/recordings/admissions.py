@@ -15,10 +15,10 @@ from urllib.parse import parse_qs
 from gitbot.errors import UsageError
 from gitbot.kubernetes.objects import annotations_of, at, condition_of, labels_of
 from gitbot.simulation.http.old_versions import present_path
-from gitbot.simulation.http.requests import Handler, HttpRequest, Response
+from gitbot.simulation.http.request_handler import Handler, HttpRequest, Response
 from gitbot.simulation.http.routes import find_route
-from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.served_resources import BY_KIND
+from gitbot.simulation.status_errors import ApiError
 from tests.recordings.context import Context
 from tests.recordings.differences import Difference, first_difference
 from tests.recordings.records import wanted

@@ -14,11 +14,11 @@ from typing import Any
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at
 from gitbot.kubevirt import names
 from gitbot.kubevirt.limits import priority_of, requeue_delay
-from gitbot.model.pod import Pod
-from gitbot.simulation.controllers.migrations import Migrations
+from gitbot.model.cluster.pod import Pod
+from gitbot.simulation.controllers.migration_requeue import Migrations
 from gitbot.simulation.controllers.scheduler import Choice, Scheduler, is_pending
 from gitbot.simulation.kubevirt.migration_controller import reconcile_migration
-from gitbot.simulation.kubevirt.reconcile import Create, Reconciled, Write
+from gitbot.simulation.kubevirt.reconcile_result import Create, Reconciled, Write
 from gitbot.simulation.placement import WorldPlacement, refusal
 from gitbot.simulation.store import Key, Store
 from tests.recordings.differences import Difference

@@ -20,16 +20,15 @@ from gitbot.kubernetes.objects import (
 )
 from gitbot.kubernetes.phases import FINAL_PHASES
 from gitbot.kubevirt import names
-from gitbot.simulation.clock import Action, VirtualClock
-from gitbot.simulation.controllers.handler import NodeHandler
-from gitbot.simulation.controllers.instances import with_guest_facts
+from gitbot.simulation.controllers.instance_controller import with_guest_facts
 from gitbot.simulation.controllers.kubelet import running_status
+from gitbot.simulation.controllers.node_handler import NodeHandler
 from gitbot.simulation.controllers.reconciled import StoreView, Writer
 from gitbot.simulation.kubevirt.boot import BootTimes, reconcile_boot
-from gitbot.simulation.kubevirt.conditions import with_condition
-from gitbot.simulation.kubevirt.handler import HandlerTimes, reconcile_handler
-from gitbot.simulation.kubevirt.phases import with_phase
+from gitbot.simulation.kubevirt.status_writes import with_condition, with_phase
+from gitbot.simulation.kubevirt.virt_handler import HandlerTimes, reconcile_handler
 from gitbot.simulation.store import Change, Key, Store
+from gitbot.simulation.virtual_clock import Action, VirtualClock
 from tests.recordings.story import MIGRATION, VMI, Story
 
 _POD_START, _POD_STOP, _HANDLER_STEP = 200, 300, 100

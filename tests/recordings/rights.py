@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gitbot.simulation.http.routes import Route
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.status_errors import ApiError
 
 _READ = frozenset({"get", "list", "watch"})
 _WRITE = frozenset({"create", "update", "patch", "delete"})

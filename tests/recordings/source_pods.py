@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gitbot.kubernetes.objects import at, condition_of, with_value
-from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.recordings.context import Context
 from tests.recordings.differences import Difference, first_difference
 from tests.recordings.records import wanted

@@ -11,18 +11,18 @@ from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at
 from gitbot.kubevirt import names
-from gitbot.model.canonical import short_digest
+from gitbot.model.text.canonical import short_digest
 from gitbot.simulation.building import namespace
-from gitbot.simulation.clock import VirtualClock
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.controllers.evacuations import Evacuations
-from gitbot.simulation.controllers.instances import InstanceController
-from gitbot.simulation.controllers.owners import Owners
+from gitbot.simulation.controller_loop import Controller
+from gitbot.simulation.controllers.evacuation_controller import Evacuations
+from gitbot.simulation.controllers.instance_controller import InstanceController
 from gitbot.simulation.controllers.reconciled import StoreView, Writer
-from gitbot.simulation.dials import Dials
-from gitbot.simulation.engine import Controller
-from gitbot.simulation.events import Recorder
+from gitbot.simulation.controllers.vm_controller import Owners
+from gitbot.simulation.event_recorder import Recorder
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.simulation_settings import SimulationSettings
 from gitbot.simulation.store import Key, Store
+from gitbot.simulation.virtual_clock import VirtualClock
 from tests.recordings.context import kubevirt_object, recorded_node
 from tests.recordings.guided import (
     Findings,
@@ -114,7 +114,10 @@ class StoryCluster(SimulatedCluster):
         self.story = story
         self.findings = Findings()
         super().__init__(
-            start_time=_START, dials=Dials(boot=_NEVER), name=story.name, guest=admit_guest
+            start_time=_START,
+            dials=SimulationSettings(boot=_NEVER),
+            name=story.name,
+            guest=admit_guest,
         )
         self._fill()
 

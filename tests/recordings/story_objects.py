@@ -15,8 +15,8 @@ from gitbot.kubernetes.quantities import milli, whole
 from gitbot.kubevirt import names
 from gitbot.kubevirt.memory_overhead import memory_overhead
 from gitbot.kubevirt.migration_policy import migration_settings
-from gitbot.simulation.kubevirt.owners import VM_FINALIZER
-from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.kubevirt.vm_owners import VM_FINALIZER
+from gitbot.simulation.served_resources import BY_KIND
 from tests.recordings.story import MIGRATION, VMI, Story, vmi_of_pod
 from tests.recordings.uids import uid_text
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from gitbot.kubernetes.objects import annotations_of, at, labels_of, name_of
 from gitbot.kubevirt.launcher_pod import claim_of
-from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from gitbot.simulation.store import Change, key_of
 from tests.recordings.context import Context, named
 from tests.recordings.differences import Difference, first_difference

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from gitbot.model.canonical import short_digest
+from gitbot.model.text.canonical import short_digest
 
 _TEXT = re.compile(r"<uid of [^<>]*>")
 _ID = re.compile(r"\buid-[0-9a-f]{16}\b")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gitbot.documents import write_documents
-from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.port import SimulatedPort
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.doubles.customapp import customapp
 from tests.scenarios.small_clusters import SMALL, flat
 

@@ -11,21 +11,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from gitbot.adapters.forges.local import LocalForge
-from gitbot.adapters.git.ledger import GitLedgerStore
+from gitbot.adapters.forges.local.forge import LocalForge
+from gitbot.adapters.git.ledger_branch import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.kubernetes.objects import at, name_of
-from gitbot.model.canonical import canonical_json
-from gitbot.model.events import LedgerEvent
-from gitbot.model.instants import format_instant
+from gitbot.model.ledger.events import LedgerEvent
+from gitbot.model.text.canonical import canonical_json
+from gitbot.model.text.instants import format_instant
 from gitbot.ports.forge import MergeMethod, PullRequest
 from gitbot.published import read_plan
-from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.check import PublishResult, publish
+from gitbot.workflows.core.context import Progress, RunContext
 from gitbot.workflows.propose import ProposeResult, propose
-from gitbot.workflows.shell import Progress, Shell
 from gitbot.workflows.watch import ReconcileResult, reconcile
 from tests.doubles.timely import TimelyPort
 
@@ -66,7 +66,7 @@ class Loop:
     port: NotedPort
     forge: LocalForge
     person: GitRepository
-    shell: Shell
+    shell: RunContext
     specs: bytes
     lines: list[str] = field(default_factory=list)
 
@@ -88,7 +88,7 @@ class Loop:
         )
         repository = GitRepository.clone(str(bare), folder / "gitbot.git")
         lines: list[str] = []
-        shell = Shell(
+        shell = RunContext(
             cluster_name=cluster.name,
             base_branch="main",
             repository=repository,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from gitbot.cli.status_page import table
-from gitbot.execution.state import fold_nodes, occurrences_of
+from gitbot.cli.shared.status_page import table
+from gitbot.execution.ledger_folds import fold_nodes, occurrences_of
 from gitbot.kubernetes.objects import at
 from gitbot.ports.forge import PullRequest, PullState
-from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from gitbot.workflows.ask import status
 from tests.doubles.customapp import customapp
 from tests.doubles.trouble import lose_node, return_node

@@ -83,7 +83,7 @@ def test_session(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("GITBOT_DOCS", "https://docs.example/reference")
     # a busy machine must not write lines about progress into what is compared
-    monkeypatch.setattr("gitbot.adapters.progress._LOGGED", 3600.0)
+    monkeypatch.setattr("gitbot.adapters.progress_bar._LOGGED", 3600.0)
     source = HERE / name
     folder = tmp_path / name
     shutil.copytree(source, folder)

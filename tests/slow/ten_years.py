@@ -17,8 +17,8 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from gitbot.calendar import Schedule, check_schedule, clock_time, occurrences
-from gitbot.model.findings import Severity
-from gitbot.model.instants import parse_instant
+from gitbot.model.plan.findings import Severity
+from gitbot.model.text.instants import parse_instant
 from tests.controlplane import build
 
 ZONES = (

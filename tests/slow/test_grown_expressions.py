@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from gitbot.adapters.policy_runner import LimitedPolicyRunner
-from gitbot.model.findings import Severity
-from gitbot.model.problem import PlacementProblem
+from gitbot.adapters.sandbox.policy_runner import LimitedPolicyRunner
+from gitbot.model.plan.findings import Severity
+from gitbot.model.plan.problem import PlacementProblem
 from gitbot.policy import judge, read_policies
 from tests.controlplane.cel_expressions import expressions
 from tests.unit.policy.test_judging import INTENTS, SNAPSHOT

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.ledger import Ledger
-from gitbot.ports.cluster import Gate, open_gate
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.ports.cluster import Gate, no_gate
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.simulation.building import namespace
-from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.scenes import NAMESPACE, jumpbox_machine
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.doubles.customapp import customapp
 from tests.doubles.forge import MemoryForge
 from tests.doubles.ledger import MemoryLedgerStore
@@ -49,7 +49,7 @@ class WatchedPort(TimelyPort):
     reviewer: Reviewer | None = None
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
     ) -> KubernetesObject:
         stored = super().create_migration(migration, dry_run=dry_run, gate=gate)
         if self.reviewer is not None and not dry_run:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from unittest.mock import patch
 
-from gitbot.policy import files as policy_files
+from gitbot.policy import policy_files
 from gitbot.wiring import workspace
 from tests.torture.history import ACTS, history_of
 from tests.torture.telling import tell

@@ -1,4 +1,4 @@
-"""Mutants of the lines that decide: `python -m tests.torture.mutants gitbot/execution/fence.py`.
+"""Mutants of the lines that decide: `python -m tests.torture.mutants gitbot/execution/claims.py`.
 
 Each is one small change of one line: a comparison, an `and`, a `not`, a number, a boolean, a branch
 that is always or never taken, a call that is left out. It is planted in a process of its own, which

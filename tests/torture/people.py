@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gitbot.errors import GitbotError
-from gitbot.execution.requests import fold_requests
+from gitbot.execution.request_records import fold_requests
 from gitbot.kubernetes.objects import labels_of
-from gitbot.model.events import FINAL_STATES
+from gitbot.model.ledger.events import FINAL_STATES
 from gitbot.workflows.apply import apply, cancel, hold, resume, returned
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
 from tests.torture.scenes import FILE, ONE, TWO, Said, merge, said_by
 from tests.torture.schedule import Deed
 from tests.torture.town import Town
 from tests.torture.witness import CORDON
 
-Work = Callable[[Shell], object]
+Work = Callable[[RunContext], object]
 
 
 def state_of(run: Town) -> str:

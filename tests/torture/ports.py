@@ -16,10 +16,10 @@ from gitbot.errors import (
 )
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, name_of
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import KnownEvent
-from gitbot.model.ledger import Ledger
-from gitbot.ports.cluster import Gate, open_gate
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import KnownEvent
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.ports.cluster import Gate, no_gate
 from gitbot.ports.forge import CheckRun, Issue, PullRequest, PullState
 from tests.doubles.forge import MemoryForge
 from tests.doubles.repository import MemoryRepository
@@ -86,7 +86,7 @@ class ClusterPort:
         return ()
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
     ) -> KubernetesObject:
         del dry_run
         who, name = self.line.who, name_of(migration).name

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.events import PlanShown
-from gitbot.model.instants import parse_instant
-from gitbot.model.ledger import Ledger
-from gitbot.model.plan import PlacementPlan
+from gitbot.model.ledger.events import PlanShown
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.text.instants import parse_instant
 from tests.doubles.repository import MemoryRepository
 
 Want = tuple[str, str, str]  # request, VM, node

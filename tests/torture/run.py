@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gitbot.errors import GitbotError
-from gitbot.execution.requests import fold_requests
-from gitbot.execution.state import fold_nodes, stop_flag
+from gitbot.execution.ledger_folds import fold_nodes, stop_flag
+from gitbot.execution.request_records import fold_requests
 from gitbot.kubernetes.objects import labels_of
-from gitbot.model.events import MoveState
+from gitbot.model.ledger.events import MoveState
 from gitbot.workflows.apply import apply, hold, resume
 from gitbot.workflows.apply import run as reporting
 from tests.torture import people

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from gitbot.execution.values import Maintenance, Terms, View
+from gitbot.execution.executor_types import ExecutorInput, Maintenance, Terms
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import PlanShown, Shown
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.instants import Interval, format_instant
-from gitbot.model.ledger import Ledger, pull_file
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, PlacementPlan
-from gitbot.model.problem import Freeze, Limits, PlacementProblem
-from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import PlanShown, Shown
+from gitbot.model.ledger.ledger import Ledger, pull_file
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import Move, PlacementPlan
+from gitbot.model.plan.problem import Freeze, Limits, PlacementProblem
+from gitbot.model.text.instants import Interval, format_instant
+from gitbot.model.text.names import IntentRef
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import MergeMethod
 from gitbot.published import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.settings import ClusterSettings, Settings
-from gitbot.workflows.engine import Engine
+from gitbot.workflows.core.revision_engine import RevisionEngine
 from tests.doubles.forge import MemoryForge
 from tests.doubles.moves import a_move
 from tests.doubles.repository import MemoryRepository
@@ -160,8 +160,8 @@ class TortureBase(TinyBase):
             for vm in vms
         )
 
-    def view(self, *args: Any, **named: Any) -> View:
-        return Engine.view(self, *args, **named).but(replay=self.replay)
+    def view(self, *args: Any, **named: Any) -> ExecutorInput:
+        return RevisionEngine.view(self, *args, **named).replace(replay=self.replay)
 
 
 @lru_cache(maxsize=1024)

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import msgspec
 
 from gitbot.errors import Bug, GitbotError
-from gitbot.model.events import KnownEvent, PlanShown
-from gitbot.model.ledger import Ledger
+from gitbot.model.ledger.events import KnownEvent, PlanShown
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.forge import MergeMethod
 from gitbot.published.ledger_lines import chain
 from gitbot.simulation.scenes import NAMESPACE
-from gitbot.workflows.anchor import older_than
 from gitbot.workflows.apply import apply, hold, resume
 from gitbot.workflows.check import publish
+from gitbot.workflows.ledger.anchor import rollback_reason
 from tests.doubles.trouble import evict_instance
 from tests.torture.annals import PATHS, PEOPLE, VMS, Annals
 from tests.torture.history import Act, History
@@ -253,16 +253,16 @@ class Telling(Annals):
         events: list[KnownEvent] = list(ledger.events)  # type: ignore[arg-type]
         place = places[-1]
         events[place] = msgspec.structs.replace(events[place], digest=other)
-        self._replace(ledger.but(events=chain(None, tuple(events)), head=f"{act.pause:040x}"))
+        self._replace(ledger.replace(events=chain(None, tuple(events)), head=f"{act.pause:040x}"))
         return True
 
     def _anchored(self) -> Ledger:
         """What of the ledger has an anchor; nothing while it is not the anchored one."""
         ledger = self.story.store.read()
         anchor = self.story.port.ledger_anchor(self.story.shell.ledger_name) or ""
-        if not anchor or older_than(ledger, anchor):
+        if not anchor or rollback_reason(ledger, anchor):
             return Ledger()
-        return ledger.but(events=ledger.events[: int(anchor.partition(" ")[0])])
+        return ledger.replace(events=ledger.events[: int(anchor.partition(" ")[0])])
 
     def _replace(self, other: Ledger) -> None:
         self.whole = self.whole if self.whole.events else self.story.store.read()

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from functools import partial
 
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
 from tests.doubles.forge import MemoryForge
 from tests.doubles.repository import MemoryRepository
 from tests.torture.loop import Loop
@@ -91,7 +91,7 @@ class Town:
         data = self.repository.read_blob(head, FILE) if head else None
         return said_by(data) if data else Said()
 
-    def shell(self, who: str, *, clock: int, bot: BotState | None = None) -> Shell:
+    def shell(self, who: str, *, clock: int, bot: BotState | None = None) -> RunContext:
         line = Line(wire=self.wire, who=who, chance=random.Random(f"{self.schedule.seed} {who}"))
         port = self.clocks[who] = ClockPort(line=line, world=self.world, offset=clock)
         repository = RepositoryPort(line=line, repository=self.repository, heads=self.heads)
@@ -100,7 +100,7 @@ class Town:
             return line.read("revision", lambda _: self._base_at(commit))
 
         say = (lambda progress: self.wire.say(f"{who}: {progress.text}")) if self.traced else None
-        return Shell(
+        return RunContext(
             cluster_name="prod",
             base_branch="main",
             repository=repository,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from gitbot.errors import ClusterError, ClusterRefused, GitbotError, NotSent, OutcomeUnknown
-from gitbot.ports.cluster import Gate, open_gate
+from gitbot.ports.cluster import Gate, no_gate
 from tests.torture.loop import Killed, Loop
 from tests.torture.schedule import Deed, Fault, Schedule
 
@@ -131,7 +131,7 @@ class Line:
         call: str,
         effect: Callable[[str], T],
         *,
-        gate: Gate = open_gate,
+        gate: Gate = no_gate,
         sent: Callable[[], object] = lambda: None,
     ) -> T:
         """A write to the API server: `effect` happens when the request arrives, or never."""

@@ -7,13 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from gitbot.execution.requests import MoveRecord, RequestRecord, fold_requests
-from gitbot.execution.state import stop_flag
+from gitbot.execution.ledger_folds import stop_flag
+from gitbot.execution.request_records import MoveRecord, RequestRecord, fold_requests
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
-from gitbot.model.events import FINAL_STATES, LedgerEvent, MoveApproved, MoveChanged, MoveState
-from gitbot.model.instants import Interval
-from gitbot.model.ledger import Ledger
+from gitbot.model.ledger.events import (
+    FINAL_STATES,
+    LedgerEvent,
+    MoveApproved,
+    MoveChanged,
+    MoveState,
+)
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.text.instants import Interval
 from tests.torture.world import World
 
 MAX_SKEW = 30  # seconds

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
-from gitbot.kubevirt.configuration import setting
+from gitbot.kubevirt.kubevirt_object import setting
 from gitbot.kubevirt.webhook_answers import Cause, invalid_value
 
 _MACHINES = {"amd64": ["q35*", "pc-q35*"], "arm64": ["virt*"], "s390x": ["s390-ccw-virtio*"]}

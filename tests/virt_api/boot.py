@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
-from gitbot.kubevirt.configuration import gate
+from gitbot.kubevirt.kubevirt_object import gate
 from gitbot.kubevirt.webhook_answers import Cause, invalid_value
 from tests.virt_api.causes import required_value
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from gitbot.kubernetes.labels import subdomain_problems
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
-from gitbot.kubevirt.configuration import gate
+from gitbot.kubevirt.kubevirt_object import gate
 from gitbot.kubevirt.webhook_answers import Cause, invalid_value
 from tests.virt_api.causes import required_value
 from tests.virt_api.names import label_problems

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
 from gitbot.kubevirt.admission import run_strategy_causes
-from gitbot.kubevirt.configuration import setting
+from gitbot.kubevirt.kubevirt_object import setting
 from gitbot.kubevirt.webhook_answers import (
     Admitted,
     Cause,

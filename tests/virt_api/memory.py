@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
 from gitbot.kubernetes.quantities import whole
-from gitbot.kubevirt.configuration import setting
+from gitbot.kubevirt.kubevirt_object import setting
 from gitbot.kubevirt.webhook_answers import Cause, invalid_value
 from tests.virt_api.amounts import canonical
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gitbot.kubernetes.objects import Json, KubernetesObject
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import gate
+from gitbot.kubevirt.kubevirt_object import gate
 from gitbot.kubevirt.webhook_answers import Cause, invalid_value
 from gitbot.simulation.kubevirt.instance_admission import RESERVED_LABELS, is_kubevirt
 

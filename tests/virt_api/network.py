@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
-from gitbot.kubevirt.configuration import gate, setting
+from gitbot.kubevirt.kubevirt_object import gate, setting
 from gitbot.kubevirt.webhook_answers import Cause, invalid_value
 from tests.virt_api.addresses import dhcp_options, pci_address
 from tests.virt_api.causes import required_value

@@ -6,7 +6,7 @@ Source: KubeVirt 1.9.0, pkg/defaults/defaults.go.
 from __future__ import annotations
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, with_value
-from gitbot.kubevirt.configuration import setting
+from gitbot.kubevirt.kubevirt_object import setting
 
 
 def with_device_defaults(spec: Json, kubevirt: KubernetesObject) -> Json:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from gitbot.kubernetes.objects import Json, KubernetesObject
-from gitbot.kubevirt.configuration import gate
+from gitbot.kubevirt.kubevirt_object import gate
 from gitbot.kubevirt.webhook_answers import Cause, invalid_value
 from tests.virt_api.causes import required_value
 

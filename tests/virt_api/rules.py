@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
-from gitbot.kubevirt.configuration import gate, setting
+from gitbot.kubevirt.kubevirt_object import gate, setting
 from gitbot.kubevirt.webhook_answers import Cause, invalid_value
 from tests.virt_api.access import access_credentials
 from tests.virt_api.acpi import acpi

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
 from gitbot.kubernetes.quantities import nanos
-from gitbot.kubevirt.configuration import gate
+from gitbot.kubevirt.kubevirt_object import gate
 from gitbot.kubevirt.webhook_answers import Cause, invalid_value
 from tests.virt_api.causes import required_value
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gitbot.adapters.git.ledger import GitLedgerStore, ledger_name, read_ledger
+from gitbot.adapters.git.fetch_tips import copy_fetched, fetch_tips
+from gitbot.adapters.git.ledger_branch import GitLedgerStore, ledger_name, read_ledger
 from gitbot.adapters.git.objects import commit_tree
 from gitbot.adapters.git.process import (
     Access,
@@ -13,9 +14,8 @@ from gitbot.adapters.git.process import (
     is_commit_id,
     no_access,
 )
+from gitbot.adapters.git.ref_state import RefState, move_ref, tip_of
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.adapters.git.state import RefState, move_ref, tip_of
-from gitbot.adapters.git.tips import copy_fetched, fetch_tips
 
 __all__ = [
     "Access",

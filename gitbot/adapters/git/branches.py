@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
-from gitbot.adapters.git.bounded import CommandBound
+from gitbot.adapters.git.bounded_command import CommandBound
 from gitbot.adapters.git.process import Git
 from gitbot.errors import RepositoryError, UnreachableError
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gitbot.adapters.files import temporary_folder
 from gitbot.adapters.git.process import Access, Git, hardened_environment
+from gitbot.adapters.working_tree import temporary_folder
 from gitbot.errors import RepositoryError
 
 MAX_FILES = 20_000

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from gitbot.adapters.git.bounded import CommandBound, communicate_within, read_within
-from gitbot.adapters.signals import held_back
+from gitbot.adapters.git.bounded_command import CommandBound, communicate_within, read_within
+from gitbot.adapters.signals import defer_signals
 from gitbot.errors import RepositoryError
-from gitbot.model.names import BAD_REF
-from gitbot.model.words import shortened
+from gitbot.model.text.names import BAD_REF
+from gitbot.model.text.wording import shortened
 
 try:
     import git
@@ -250,7 +250,7 @@ class Git:
         command = ["git", f"--git-dir={self.directory}", *arguments]
         wrapper: Any = None
         try:
-            with held_back():  # else a signal that comes now leaves Git alone and at work
+            with defer_signals():  # else a signal that comes now leaves Git alone and at work
                 wrapper = git.Git(str(self._folder)).execute(
                     [*_without_inherited(environment), *command],
                     as_process=True,

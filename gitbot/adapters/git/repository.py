@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from gitbot.adapters.git.bounded import size_of_packs
+from gitbot.adapters.git.bounded_command import size_of_packs
 from gitbot.adapters.git.branches import FETCH, MIRROR, ONE_HEAD, Branches, not_answered
 from gitbot.adapters.git.objects import (
     commit_tree,
@@ -20,7 +20,7 @@ from gitbot.adapters.git.objects import (
 )
 from gitbot.adapters.git.process import Access, Git, address_of, check_ref, is_commit_id, no_access
 from gitbot.errors import ConflictError, RepositoryError, UnreachableError
-from gitbot.model.names import OWN_AUTHOR
+from gitbot.model.text.names import OWN_AUTHOR
 from gitbot.ports.repository import Commit
 
 _TREES_KEPT = 64  # listings remembered; a pass looks at a handful of commits again and again

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitbot.adapters.kubernetes.cluster import KubernetesCluster
-from gitbot.adapters.kubernetes.diagnosis import ClusterQuestions
-from gitbot.adapters.kubernetes.metrics import MetricsApi
+from gitbot.adapters.kubernetes.cluster_diagnosis import ClusterQuestions
+from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.node_metrics import MetricsApi
 from gitbot.adapters.kubernetes.transport import Transport
 
 __all__ = [

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from gitbot.adapters.bodies import whole
-from gitbot.adapters.kubernetes.logs import make_logs_harmless
+from gitbot.adapters.bounded_http_body import whole
+from gitbot.adapters.kubernetes.client_logs import make_logs_harmless
 from gitbot.errors import ClusterError, NotSent, OutcomeUnknown
-from gitbot.model.names import CONFIGURATION_FILE
-from gitbot.ports.cluster import Gate, open_gate
+from gitbot.model.text.names import CONFIGURATION_FILE
+from gitbot.ports.cluster import Gate, no_gate
 
 CONNECT_SECONDS = 10
 READ_SECONDS = 60
@@ -71,7 +71,7 @@ class Transport:
     ) -> None:
         self._kubeconfig = kubeconfig
         self._sleep = sleep
-        self._gate: Gate = open_gate  # of the request that is being sent
+        self._gate: Gate = no_gate  # of the request that is being sent
         self._client, self.context = _connect(kubeconfig, context, self._ask_gate)
 
     def read(self, path: str, query: Mapping[str, str] | None = None) -> HttpAnswer:
@@ -80,7 +80,7 @@ class Transport:
         for pause in (*PAUSES, None):
             try:
                 answer = self._send("GET", path, query or {})
-            except (_Unsent, _Lost) as error:
+            except (_RequestNotSent, _ResponseLost) as error:
                 reason = str(error)
             else:
                 if answer.status not in _BUSY or pause is None:
@@ -102,16 +102,16 @@ class Transport:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
-        gate: Gate = open_gate,
+        gate: Gate = no_gate,
     ) -> HttpAnswer:
         """Send one write, once. Raises OutcomeUnknown if the server may have carried it out."""
         try:
             answer = self._send(method, path, query or {}, body, content_type, gate=gate)
-        except _Unsent as error:
+        except _RequestNotSent as error:
             raise NotSent(
                 f"{method} {path} was not sent: {error}", hint="nothing was changed; try again"
             ) from error
-        except _Lost as error:
+        except _ResponseLost as error:
             raise OutcomeUnknown(
                 f"{method} {path}: the answer was lost: {error}",
                 hint="read the object before anything else",
@@ -131,7 +131,7 @@ class Transport:
         body: Mapping[str, Any] | None = None,
         content_type: str = "",
         *,
-        gate: Gate = open_gate,
+        gate: Gate = no_gate,
     ) -> HttpAnswer:
         self._gate = gate
         answer = self._send_once(method, path, query, body, content_type)
@@ -180,15 +180,17 @@ class Transport:
             urllib3.exceptions.NewConnectionError,
             urllib3.exceptions.ConnectTimeoutError,
         ) as error:
-            raise _Unsent(_short(error)) from error
+            raise _RequestNotSent(_short(error)) from error
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
-            raise (_Unsent if _is_untrusted(error) else _Lost)(_short(error)) from error
+            raise (_RequestNotSent if _is_untrusted(error) else _ResponseLost)(
+                _short(error)
+            ) from error
         names = {key.lower(): str(value) for key, value in response.headers.items()}
         return HttpAnswer(status=response.status, body=data, headers=names)
 
     def _ask_gate(self) -> None:
         if refusal := self._gate():
-            raise _Unsent(refusal)
+            raise _RequestNotSent(refusal)
 
 
 def _sendable(headers: Mapping[str, str], context: str) -> dict[str, str]:
@@ -202,11 +204,11 @@ def _sendable(headers: Mapping[str, str], context: str) -> dict[str, str]:
     return bare
 
 
-class _Unsent(Exception):
+class _RequestNotSent(Exception):
     """The request did not reach the server."""
 
 
-class _Lost(Exception):
+class _ResponseLost(Exception):
     """The request may have reached the server, but its answer is missing or incomplete."""
 
 
@@ -219,7 +221,7 @@ def _connect(kubeconfig: str, context: str, ask: Callable[[], None]) -> tuple[An
     from kubernetes.client.api_client import ApiClient  # noqa: PLC0415
     from kubernetes.client.configuration import Configuration  # noqa: PLC0415
 
-    from gitbot.adapters.kubernetes.gated import ask_when_connected  # noqa: PLC0415
+    from gitbot.adapters.kubernetes.gated_connection import ask_when_connected  # noqa: PLC0415
 
     config: Any = config_module  # untyped
     make_logs_harmless()

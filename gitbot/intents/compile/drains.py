@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from gitbot.constraints.instances import Instances
+from gitbot.constraints.moves.instances import Instances
 from gitbot.documents import Path
-from gitbot.intents.compile.nodes import chosen_nodes
-from gitbot.intents.compile.past import NO_PAST, Past
-from gitbot.intents.compile.saying import error, warning
-from gitbot.intents.compile.times import drain_occurrence, drain_time
+from gitbot.intents.compile.allowed_times import drain_occurrence, drain_time
+from gitbot.intents.compile.intent_findings import error, warning
+from gitbot.intents.compile.request_history import NO_PAST, RequestHistory
+from gitbot.intents.compile.selected_nodes import chosen_nodes
 from gitbot.intents.intent import Intent, IntentSet
-from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.findings import Finding, sort_key
-from gitbot.model.instants import Interval
-from gitbot.model.problem import ALWAYS, EmptyNodes, Request
-from gitbot.model.request_id import DrainId, OccurrenceId
-from gitbot.model.words import first_of
+from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.request_id import DrainId, OccurrenceId
+from gitbot.model.plan.findings import Finding, sort_key
+from gitbot.model.plan.problem import ALWAYS, EmptyNodes, Request
+from gitbot.model.text.instants import Interval
+from gitbot.model.text.wording import first_of
 
 UNMERGED = "unmerged"
 """Stands for the occurrence of a window without schedule before a commit has merged it."""
@@ -74,7 +74,7 @@ def compile_drain(
     zone: str | None = None,
     occurrence: str = "",
     commit: str = "",
-    past: Past = NO_PAST,
+    past: RequestHistory = NO_PAST,
     done: Collection[str] = (),
 ) -> tuple[EmptyNodes | None, tuple[Finding, ...]]:
     """The goal of draining one occurrence of a window; None if there is nothing to drain.
@@ -118,7 +118,7 @@ def compile_drain(
 
 
 def _over(
-    intent: Intent, spec: MaintenanceWindowSpec, drain: DrainId, past: Past
+    intent: Intent, spec: MaintenanceWindowSpec, drain: DrainId, past: RequestHistory
 ) -> Iterator[Finding]:
     """An occurrence has ended, and its window was edited since."""
     known, cancelled = past.started.get(drain, ""), drain in past.cancelled

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from gitbot.constraints.instances import Instances
-from gitbot.intents.compile.labels import machine_label_findings
-from gitbot.intents.compile.times import HORIZON, openings
+from gitbot.constraints.moves.instances import Instances
+from gitbot.intents.compile.allowed_times import HORIZON, openings
+from gitbot.intents.compile.machine_labels import machine_label_findings
 from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import IntentSet
-from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
+from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.selectors import LabelMatcher
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.findings import Finding, sort_key
-from gitbot.model.problem import Freeze
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.plan.findings import Finding, sort_key
+from gitbot.model.plan.problem import Freeze
 
 
 def compile_freezes(

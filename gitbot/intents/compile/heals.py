@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
-from gitbot.intents.compile.past import NO_PAST, Past
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.intents.compile.request_history import NO_PAST, RequestHistory
 from gitbot.intents.intent import IntentSet
-from gitbot.intents.kinds.load_rule import LoadRuleSpec
-from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
-from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.constraint import RuleConstraint
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import HealRule, Request
-from gitbot.model.request_id import HealId
+from gitbot.intents.kinds.load_rule.spec import LoadRuleSpec
+from gitbot.intents.kinds.placement_rule.spec import PlacementRuleSpec
+from gitbot.intents.kinds.zone_anti_affinity.spec import ZoneAntiAffinitySpec
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.request_id import HealId
+from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.problem import HealRule, Request
+from gitbot.model.text.names import IntentRef
 
 
 def compile_heal(
@@ -23,7 +23,7 @@ def compile_heal(
     snapshot: ClusterSnapshot | Instances,
     rules: Iterable[RuleConstraint],
     *,
-    past: Past = NO_PAST,
+    past: RequestHistory = NO_PAST,
 ) -> tuple[HealRule, ...]:
     """A goal for each rule that is breached now and whose `heal` is not Report, in order of refs.
 

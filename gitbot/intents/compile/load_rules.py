@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gitbot.constraints.immovable import bound, pods_that_stay
-from gitbot.constraints.instances import Instance, Instances
-from gitbot.constraints.load_relief import LoadRelief
+from gitbot.constraints.moves.instances import Instance, Instances
+from gitbot.constraints.moves.unmovable import bound, pods_that_stay
+from gitbot.constraints.rules.load_relief import LoadRelief
 from gitbot.intents.intent import Intent, IntentSet
-from gitbot.intents.kinds.load_rule import LoadRuleSpec
+from gitbot.intents.kinds.load_rule.spec import LoadRuleSpec
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.selectors import LabelMatcher
-from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.load import PERCENT, ClusterLoad, percent
 from gitbot.model.grouping import grouped
-from gitbot.model.load import PERCENT, ClusterLoad, percent
-from gitbot.model.words import first_of
+from gitbot.model.text.wording import first_of
 
 
 def load_rules(

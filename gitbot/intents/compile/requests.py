@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from gitbot.calendar import Occurrence, occurrence_words
-from gitbot.constraints.instances import Instances
+from gitbot.constraints.moves.instances import Instances
 from gitbot.documents import Path
-from gitbot.intents.compile.nodes import already_there, target_errors, target_of
-from gitbot.intents.compile.past import NO_PAST, Past
-from gitbot.intents.compile.saying import error
-from gitbot.intents.compile.times import left, request_time
-from gitbot.intents.compile.vms import choose_vms
+from gitbot.intents.compile.allowed_times import left, request_time
+from gitbot.intents.compile.intent_findings import error
+from gitbot.intents.compile.request_history import NO_PAST, RequestHistory
+from gitbot.intents.compile.selected_nodes import already_there, target_errors, target_of
+from gitbot.intents.compile.selected_vms import choose_vms
 from gitbot.intents.intent import Intent, IntentSet
-from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
-from gitbot.intents.kinds.migration_request import MigrationRequestSpec
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.findings import Finding, sort_key
-from gitbot.model.instants import Interval, compact_instant, format_instant
-from gitbot.model.problem import MoveVms, Request
-from gitbot.model.request_id import MigrationRequestId, RequestId
+from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec
+from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.request_id import MigrationRequestId, RequestId
+from gitbot.model.plan.findings import Finding, sort_key
+from gitbot.model.plan.problem import MoveVms, Request
+from gitbot.model.text.instants import Interval, compact_instant, format_instant
 
 
 def request_id(intent: Intent) -> MigrationRequestId:
@@ -32,7 +32,7 @@ def compile_requests(
     *,
     now: int,
     zone: str | None = None,
-    past: Past = NO_PAST,
+    past: RequestHistory = NO_PAST,
     only: Collection[RequestId] | None = None,
 ) -> tuple[tuple[MoveVms, ...], tuple[Finding, ...]]:
     """A goal for each MigrationRequest that is not finished, sorted by ledger id.
@@ -95,7 +95,7 @@ def _window(intents: IntentSet, spec: MigrationRequestSpec) -> MaintenanceWindow
     return found.spec if found and isinstance(found.spec, MaintenanceWindowSpec) else None
 
 
-def _history(intent: Intent, request: RequestId, past: Past) -> Iterator[Finding]:
+def _history(intent: Intent, request: RequestId, past: RequestHistory) -> Iterator[Finding]:
     """A name used again after it finished, or an edit after it started."""
     before = past.started.get(request)
     if not before or before == intent.spec_digest:

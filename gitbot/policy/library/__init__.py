@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from gitbot.policy.library import addresses, quantity, semver, texts, url
 from gitbot.policy.library.patterns import all_matches
-from gitbot.policy.library.values import TYPE, Overload
+from gitbot.policy.library.values import TYPE, CelFunction
 
-LIBRARIES: Mapping[str, Sequence[Overload]] = {
+LIBRARIES: Mapping[str, Sequence[CelFunction]] = {
     "quantity": quantity.FUNCTIONS,
     "semver": semver.FUNCTIONS,
     "ip, cidr": addresses.FUNCTIONS,
@@ -19,4 +19,4 @@ LIBRARIES: Mapping[str, Sequence[Overload]] = {
     "format, lists": texts.FUNCTIONS,
 }
 
-__all__ = ["LIBRARIES", "TYPE", "Overload", "all_matches"]
+__all__ = ["LIBRARIES", "TYPE", "CelFunction", "all_matches"]

@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections.abc import Callable
 
-from gitbot.policy.library.values import Opaque, Overload, opaque, succeeds
+from gitbot.policy.library.values import CelFunction, Opaque, opaque, succeeds
 
 IP, CIDR = "net.IP", "net.CIDR"
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -92,15 +92,15 @@ def _global(value: Opaque) -> bool:
     return not (others or address.is_multicast or address == _BROADCAST)
 
 
-def _asks(name: str, make: Callable[[Opaque], bool], overload: str) -> Overload:
-    return Overload(id=overload, function=name, parameters=(IP,), gives="bool", make=make)
+def _asks(name: str, make: Callable[[Opaque], bool], overload: str) -> CelFunction:
+    return CelFunction(id=overload, function=name, parameters=(IP,), gives="bool", make=make)
 
 
 FUNCTIONS = (
-    Overload(
+    CelFunction(
         id="string_to_ip", function="ip", parameters=("string",), gives=IP, make=_ip, member=False
     ),
-    Overload(
+    CelFunction(
         id="is_ip",
         function="isIP",
         parameters=("string",),
@@ -108,7 +108,7 @@ FUNCTIONS = (
         make=succeeds(_ip),
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="ip_is_canonical",
         function="ip.isCanonical",
         parameters=("string",),
@@ -116,14 +116,14 @@ FUNCTIONS = (
         make=_canonical,
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="ip_family",
         function="family",
         parameters=(IP,),
         gives="int",
         make=lambda value: _of(value).version,
     ),
-    Overload(
+    CelFunction(
         id="ip_to_string",
         function="string",
         parameters=(IP,),
@@ -136,7 +136,7 @@ FUNCTIONS = (
     _asks("isLinkLocalMulticast", _link_local_multicast, "ip_is_link_local_multicast"),
     _asks("isLinkLocalUnicast", _link_local, "ip_is_link_local_unicast"),
     _asks("isGlobalUnicast", _global, "ip_is_global_unicast"),
-    Overload(
+    CelFunction(
         id="string_to_cidr",
         function="cidr",
         parameters=("string",),
@@ -144,7 +144,7 @@ FUNCTIONS = (
         make=_cidr,
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="is_cidr",
         function="isCIDR",
         parameters=("string",),
@@ -152,7 +152,7 @@ FUNCTIONS = (
         make=succeeds(_cidr),
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="cidr_to_string",
         function="string",
         parameters=(CIDR,),
@@ -160,47 +160,47 @@ FUNCTIONS = (
         make=lambda value: f"{value['address']}/{value['bits']}",
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="cidr_contains_ip_string",
         function="containsIP",
         parameters=(CIDR, "string"),
         gives="bool",
         make=_contains,
     ),
-    Overload(
+    CelFunction(
         id="cidr_contains_ip_ip",
         function="containsIP",
         parameters=(CIDR, IP),
         gives="bool",
         make=_contains,
     ),
-    Overload(
+    CelFunction(
         id="cidr_contains_cidr_string",
         function="containsCIDR",
         parameters=(CIDR, "string"),
         gives="bool",
         make=_contains_cidr,
     ),
-    Overload(
+    CelFunction(
         id="cidr_contains_cidr",
         function="containsCIDR",
         parameters=(CIDR, CIDR),
         gives="bool",
         make=_contains_cidr,
     ),
-    Overload(
+    CelFunction(
         id="cidr_ip",
         function="ip",
         parameters=(CIDR,),
         gives=IP,
         make=lambda value: opaque("IP", address=value["address"]),
     ),
-    Overload(
+    CelFunction(
         id="cidr_prefix_length",
         function="prefixLength",
         parameters=(CIDR,),
         gives="int",
         make=lambda value: value["bits"],
     ),
-    Overload(id="cidr_masked", function="masked", parameters=(CIDR,), gives=CIDR, make=_masked),
+    CelFunction(id="cidr_masked", function="masked", parameters=(CIDR,), gives=CIDR, make=_masked),
 )

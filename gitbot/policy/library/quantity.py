@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 
 from gitbot.kubernetes.quantities import NANO, nanos
-from gitbot.policy.library.values import Opaque, Overload, opaque, succeeds
+from gitbot.policy.library.values import CelFunction, Opaque, opaque, succeeds
 
 QUANTITY = "kubernetes.Quantity"
 _DIGITS = 18  # that fit an int64 for sure
@@ -86,7 +86,7 @@ def _float(value: Opaque) -> float:
 _TWO = (QUANTITY, QUANTITY)
 _INT = (QUANTITY, "int")
 FUNCTIONS = (
-    Overload(
+    CelFunction(
         id="string_to_quantity",
         function="quantity",
         parameters=("string",),
@@ -94,7 +94,7 @@ FUNCTIONS = (
         make=_quantity,
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="is_quantity_string",
         function="isQuantity",
         parameters=("string",),
@@ -102,7 +102,7 @@ FUNCTIONS = (
         make=succeeds(_quantity),
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="quantity_sign",
         function="sign",
         parameters=(QUANTITY,),
@@ -110,66 +110,66 @@ FUNCTIONS = (
         make=_sign,
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="quantity_is_greater_than",
         function="isGreaterThan",
         parameters=_TWO,
         gives="bool",
         make=lambda one, other: _compare(one, other) > 0,
     ),
-    Overload(
+    CelFunction(
         id="quantity_is_less_than",
         function="isLessThan",
         parameters=_TWO,
         gives="bool",
         make=lambda one, other: _compare(one, other) < 0,
     ),
-    Overload(
+    CelFunction(
         id="quantity_compare_to", function="compareTo", parameters=_TWO, gives="int", make=_compare
     ),
-    Overload(
+    CelFunction(
         id="quantity_get_float",
         function="asApproximateFloat",
         parameters=(QUANTITY,),
         gives="double",
         make=_float,
     ),
-    Overload(
+    CelFunction(
         id="quantity_get_int",
         function="asInteger",
         parameters=(QUANTITY,),
         gives="int",
         make=_integer,
     ),
-    Overload(
+    CelFunction(
         id="quantity_is_integer",
         function="isInteger",
         parameters=(QUANTITY,),
         gives="bool",
         make=_whole,
     ),
-    Overload(
+    CelFunction(
         id="quantity_add",
         function="add",
         parameters=_TWO,
         gives=QUANTITY,
         make=lambda one, other: _sum(one, other, 1),
     ),
-    Overload(
+    CelFunction(
         id="quantity_add_int",
         function="add",
         parameters=_INT,
         gives=QUANTITY,
         make=lambda one, other: _sum(one, other, 1),
     ),
-    Overload(
+    CelFunction(
         id="quantity_sub",
         function="sub",
         parameters=_TWO,
         gives=QUANTITY,
         make=lambda one, other: _sum(one, other, -1),
     ),
-    Overload(
+    CelFunction(
         id="quantity_sub_int",
         function="sub",
         parameters=_INT,

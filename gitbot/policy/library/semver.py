@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gitbot.policy.library.values import Opaque, Overload, opaque, succeeds
+from gitbot.policy.library.values import CelFunction, Opaque, opaque, succeeds
 
 SEMVER = "kubernetes.Semver"
 _NUMBER = r"(0|[1-9][0-9]*)"
@@ -52,8 +52,8 @@ def _compare(one: Opaque, other: Opaque) -> int:
     return (left > right) - (left < right)
 
 
-def _part(number: int, name: str) -> Overload:
-    return Overload(
+def _part(number: int, name: str) -> CelFunction:
+    return CelFunction(
         id=f"semver_{name}",
         function=name,
         parameters=(SEMVER,),
@@ -64,7 +64,7 @@ def _part(number: int, name: str) -> Overload:
 
 _TWO = (SEMVER, SEMVER)
 FUNCTIONS = (
-    Overload(
+    CelFunction(
         id="string_to_semver",
         function="semver",
         parameters=("string",),
@@ -72,7 +72,7 @@ FUNCTIONS = (
         make=_semver,
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="string_bool_to_semver",
         function="semver",
         parameters=("string", "bool"),
@@ -80,7 +80,7 @@ FUNCTIONS = (
         make=_semver,
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="is_semver_string",
         function="isSemver",
         parameters=("string",),
@@ -88,7 +88,7 @@ FUNCTIONS = (
         make=succeeds(_semver),
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="is_semver_string_bool",
         function="isSemver",
         parameters=("string", "bool"),
@@ -96,21 +96,21 @@ FUNCTIONS = (
         make=succeeds(_semver),
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="semver_is_greater_than",
         function="isGreaterThan",
         parameters=_TWO,
         gives="bool",
         make=lambda one, other: _compare(one, other) > 0,
     ),
-    Overload(
+    CelFunction(
         id="semver_is_less_than",
         function="isLessThan",
         parameters=_TWO,
         gives="bool",
         make=lambda one, other: _compare(one, other) < 0,
     ),
-    Overload(
+    CelFunction(
         id="semver_compare_to", function="compareTo", parameters=_TWO, gives="int", make=_compare
     ),
     _part(0, "major"),

@@ -14,7 +14,7 @@ from datetime import date, datetime
 from typing import Any
 
 from gitbot.policy.library.url import read_url
-from gitbot.policy.library.values import Opaque, Overload, opaque, succeeds
+from gitbot.policy.library.values import CelFunction, Opaque, opaque, succeeds
 
 FORMAT = "kubernetes.NamedFormat"
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -90,8 +90,8 @@ def _validate(form: Opaque, text: str) -> list[str]:
     return [] if FORMATS[form["name"]](text) else [f"is not a valid {form['name']}"]
 
 
-def _constant(name: str) -> Overload:
-    return Overload(
+def _constant(name: str) -> CelFunction:
+    return CelFunction(
         id=f"format.{name}",
         function=f"format.{name}",
         parameters=(),
@@ -153,9 +153,11 @@ _LEAST = (*_SUMMED, "bool", "string", "bytes")
 _ORDERED = (*_LEAST, "duration", "timestamp")
 
 
-def _over(name: str, types: Sequence[str], gives: str, make: Callable[..., Any]) -> list[Overload]:
+def _over(
+    name: str, types: Sequence[str], gives: str, make: Callable[..., Any]
+) -> list[CelFunction]:
     return [
-        Overload(
+        CelFunction(
             id=f"list_{each}_{name}",
             function=name,
             parameters=(f"list({each})",),
@@ -168,7 +170,7 @@ def _over(name: str, types: Sequence[str], gives: str, make: Callable[..., Any])
 
 FUNCTIONS = (
     *map(_constant, FORMATS),
-    Overload(
+    CelFunction(
         id="format-named",
         function="format.named",
         parameters=("string",),
@@ -176,7 +178,7 @@ FUNCTIONS = (
         make=_named,
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="format-validate",
         function="validate",
         parameters=(FORMAT, "string"),
@@ -187,14 +189,14 @@ FUNCTIONS = (
     *_over("sum", _SUMMED, "", _sum),
     *_over("min", _LEAST, "", _least),
     *_over("max", _LEAST, "", _most),
-    Overload(
+    CelFunction(
         id="list_a_index_of_int",
         function="indexOf",
         parameters=("list(dyn)", "dyn"),
         gives="int",
         make=_index,
     ),
-    Overload(
+    CelFunction(
         id="list_a_last_index_of_int",
         function="lastIndexOf",
         parameters=("list(dyn)", "dyn"),

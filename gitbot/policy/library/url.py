@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import quote, unquote, unquote_plus
 
-from gitbot.policy.library.values import Opaque, Overload, opaque, succeeds
+from gitbot.policy.library.values import CelFunction, Opaque, opaque, succeeds
 
 URL = "kubernetes.URL"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
@@ -101,8 +101,8 @@ def _query(value: Opaque) -> dict[str, list[str]]:
     return found
 
 
-def _part(function: str, overload: str, field: str) -> Overload:
-    return Overload(
+def _part(function: str, overload: str, field: str) -> CelFunction:
+    return CelFunction(
         id=overload,
         function=function,
         parameters=(URL,),
@@ -111,8 +111,8 @@ def _part(function: str, overload: str, field: str) -> Overload:
     )
 
 
-FUNCTIONS: Sequence[Overload] = (
-    Overload(
+FUNCTIONS: Sequence[CelFunction] = (
+    CelFunction(
         id="string_to_url",
         function="url",
         parameters=("string",),
@@ -120,7 +120,7 @@ FUNCTIONS: Sequence[Overload] = (
         make=read_url,
         member=False,
     ),
-    Overload(
+    CelFunction(
         id="is_url_string",
         function="isURL",
         parameters=("string",),
@@ -130,22 +130,24 @@ FUNCTIONS: Sequence[Overload] = (
     ),
     _part("getScheme", "url_get_scheme", "scheme"),
     _part("getHost", "url_get_host", "host"),
-    Overload(
+    CelFunction(
         id="url_get_hostname",
         function="getHostname",
         parameters=(URL,),
         gives="string",
         make=_hostname,
     ),
-    Overload(id="url_get_port", function="getPort", parameters=(URL,), gives="string", make=_port),
-    Overload(
+    CelFunction(
+        id="url_get_port", function="getPort", parameters=(URL,), gives="string", make=_port
+    ),
+    CelFunction(
         id="url_get_escaped_path",
         function="getEscapedPath",
         parameters=(URL,),
         gives="string",
         make=_escaped_path,
     ),
-    Overload(
+    CelFunction(
         id="url_get_query",
         function="getQuery",
         parameters=(URL,),

@@ -11,7 +11,7 @@ TYPE = "kubernetes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overload:
+class CelFunction:
     """One form of a function. Types are CEL's names, `list(T)`, `optional(T)` or those of here.
 
     `make` raises ValueError if there is no answer.

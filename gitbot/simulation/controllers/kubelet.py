@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
-from gitbot.model.canonical import short_digest
-from gitbot.model.instants import format_instant, parse_instant
-from gitbot.simulation.dials import Dials
+from gitbot.model.text.canonical import short_digest
+from gitbot.model.text.instants import format_instant, parse_instant
+from gitbot.simulation.simulation_settings import SimulationSettings
 from gitbot.simulation.store import Change, Key, Store
 
 KINDS = frozenset({"Node", "Pod"})
@@ -19,7 +19,9 @@ class Kubelet:
 
     kinds = KINDS
 
-    def __init__(self, *, store: Store, now: Callable[[], int], dials: Callable[[], Dials]) -> None:
+    def __init__(
+        self, *, store: Store, now: Callable[[], int], dials: Callable[[], SimulationSettings]
+    ) -> None:
         self._store = store
         self._now = now
         self._dials = dials

@@ -8,9 +8,8 @@ from typing import assert_never
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.simulation.api import CONTROLLER, Api, WriteOptions
-from gitbot.simulation.events import Recorder
-from gitbot.simulation.kubevirt.reconcile import (
+from gitbot.simulation.event_recorder import Recorder
+from gitbot.simulation.kubevirt.reconcile_result import (
     INDEXES,
     Create,
     Delete,
@@ -20,7 +19,8 @@ from gitbot.simulation.kubevirt.reconcile import (
     Update,
     Write,
 )
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.simulated_api import CONTROLLER, Api, WriteOptions
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import Indexer, Store
 
 FIRST_RETRY = 1  # seconds; doubles with each refusal, as virt-controller's rate limiter does

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
 from gitbot.kubernetes.phases import is_final
-from gitbot.model.instants import format_instant
-from gitbot.simulation.events import Recorder
+from gitbot.model.text.instants import format_instant
+from gitbot.simulation.event_recorder import Recorder
 from gitbot.simulation.store import Change, Key, Store, with_metadata
 
 KINDS = frozenset({"Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod"})

@@ -8,9 +8,9 @@ from typing import Any
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, controller_of, labels_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.launcher_pod import owner_reference
-from gitbot.model.canonical import digest
-from gitbot.model.instants import format_instant
-from gitbot.simulation.api import Api
+from gitbot.model.text.canonical import digest
+from gitbot.model.text.instants import format_instant
+from gitbot.simulation.simulated_api import Api
 from gitbot.simulation.store import Change, Key, Store, key_of, with_metadata
 
 

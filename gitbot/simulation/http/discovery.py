@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gitbot.simulation.resources import RESOURCES, ServedResource
+from gitbot.simulation.served_resources import RESOURCES, ServedResource
 
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 VERSION = {

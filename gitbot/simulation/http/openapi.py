@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gitbot.simulation.http.discovery import group_versions
-from gitbot.simulation.resources import RESOURCES, ServedResource
 from gitbot.simulation.schemas import schema_of
+from gitbot.simulation.served_resources import RESOURCES, ServedResource
 
 
 def index() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gitbot.simulation.status import ApiError, bad_request
+from gitbot.simulation.status_errors import ApiError, bad_request
 
 MAGIC = b"k8s\x00"
 _TEXT, _BOOL, _INT, _BYTES, _TEXTS, _MAP = "text", "bool", "int", "bytes", "texts", "map"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from gitbot.simulation.resources import BY_PATH, ServedResource
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.served_resources import BY_PATH, ServedResource
+from gitbot.simulation.status_errors import ApiError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,20 +10,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
-from gitbot.simulation.api import ADMIN
-from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http import protobuf
-from gitbot.simulation.http.listing import wanted_of
-from gitbot.simulation.http.requests import REVIEWS, Handler, HttpRequest, Response
+from gitbot.simulation.http.list_requests import wanted_of
+from gitbot.simulation.http.request_handler import REVIEWS, Handler, HttpRequest, Response
 from gitbot.simulation.http.routes import UnknownGroup, find_route
-from gitbot.simulation.http.watching import Watch
-from gitbot.simulation.status import ApiError, bad_request
+from gitbot.simulation.http.watch_requests import Watch
+from gitbot.simulation.simulated_api import ADMIN
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.status_errors import ApiError, bad_request
 from gitbot.simulation.store import Change
 
 LAST_WORDS = 2  # real seconds in which open watches may end by themselves
 
 
-class Face:
+class ApiServer:
     """One simulated cluster on a TCP port of 127.0.0.1.
 
     `lock` guards the cluster: hold it to advance the clock while the server runs.
@@ -116,7 +116,7 @@ class Listener(ThreadingHTTPServer):
 
 
 class _Server(Listener):
-    face: Face
+    face: ApiServer
 
 
 class _Connection(BaseHTTPRequestHandler):

@@ -11,7 +11,7 @@ from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of
 from gitbot.kubernetes.phases import is_final
-from gitbot.model.instants import parse_instant
+from gitbot.model.text.instants import parse_instant
 
 Cell = Callable[[KubernetesObject, int], Any]
 

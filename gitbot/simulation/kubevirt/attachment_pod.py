@@ -12,8 +12,8 @@ from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, 
 from gitbot.kubevirt import names
 from gitbot.kubevirt.containers import container
 from gitbot.kubevirt.launcher_pod import claim_of, owner_reference
-from gitbot.kubevirt.pods import is_hotplugged
-from gitbot.simulation.kubevirt.reconcile import ObjectView
+from gitbot.kubevirt.launcher_pods import is_hotplugged
+from gitbot.simulation.kubevirt.reconcile_result import ObjectView
 
 LABEL = "hotplug-disk"
 

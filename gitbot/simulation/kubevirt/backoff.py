@@ -8,10 +8,10 @@ from __future__ import annotations
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, name_of, uid_of
 from gitbot.kubernetes.phases import phase_of
 from gitbot.kubevirt import names
-from gitbot.kubevirt.pods import is_deleting
-from gitbot.model.instants import parse_instant
+from gitbot.kubevirt.launcher_pods import is_deleting
+from gitbot.model.text.instants import parse_instant
 from gitbot.simulation.kubevirt.launchers import created_at
-from gitbot.simulation.kubevirt.reconcile import MIGRATIONS_OF_VMI, ObjectView
+from gitbot.simulation.kubevirt.reconcile_result import MIGRATIONS_OF_VMI, ObjectView
 
 BACKOFF = 20
 _BY_CONTROLLERS = (names.EVACUATION, names.WORKLOAD_UPDATE)

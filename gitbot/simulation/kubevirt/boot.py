@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 
 from gitbot.kubernetes.objects import KubernetesObject, at, with_value
 from gitbot.kubernetes.phases import phase_of
-from gitbot.kubevirt.pods import is_deleting
-from gitbot.simulation.kubevirt.conditions import with_condition
-from gitbot.simulation.kubevirt.phases import since, with_phase
-from gitbot.simulation.kubevirt.reconcile import NOTHING, Reconciled, Update
+from gitbot.kubevirt.launcher_pods import is_deleting
+from gitbot.simulation.kubevirt.reconcile_result import NOTHING, Reconciled, Update
+from gitbot.simulation.kubevirt.status_writes import since, with_condition, with_phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

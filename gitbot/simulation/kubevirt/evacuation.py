@@ -11,17 +11,17 @@ from typing import Any
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import setting
 from gitbot.kubevirt.eviction import (
     Prediction,
     eviction_strategy,
     is_migratable,
     predict_eviction,
 )
-from gitbot.kubevirt.pods import is_deleting
+from gitbot.kubevirt.kubevirt_object import setting
+from gitbot.kubevirt.launcher_pods import is_deleting
 from gitbot.simulation.kubevirt.launchers import active_pods
 from gitbot.simulation.kubevirt.new_migration import new_migration
-from gitbot.simulation.kubevirt.reconcile import (
+from gitbot.simulation.kubevirt.reconcile_result import (
     MIGRATIONS_OF_VMI,
     NOTHING,
     VMIS_ON_NODE,

@@ -10,7 +10,7 @@ from typing import Any
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import annotations_of, at, labels_of, name_of, with_value
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import gate
+from gitbot.kubevirt.kubevirt_object import gate
 from gitbot.kubevirt.migration_policy import matching_policy, migration_settings
 from gitbot.simulation.kubevirt.migration_scene import MigrationScene
 

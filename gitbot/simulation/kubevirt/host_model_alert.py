@@ -9,7 +9,7 @@ from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.kubevirt import names
 from gitbot.kubevirt.node_selector import HOST_MODEL
 from gitbot.simulation.kubevirt.migration_scene import MigrationScene
-from gitbot.simulation.kubevirt.reconcile import RecordEvent
+from gitbot.simulation.kubevirt.reconcile_result import RecordEvent
 
 _CPU = (names.MIGRATION_CPU, names.CPU_FEATURE)
 

@@ -10,7 +10,7 @@ from typing import Any
 from gitbot.kubernetes.objects import Json, KubernetesObject, annotations_of, at, with_value
 from gitbot.kubernetes.quantities import milli, whole
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import gate, setting
+from gitbot.kubevirt.kubevirt_object import gate, setting
 
 _MACHINES = {"amd64": "q35", "arm64": "virt", "s390x": "s390-ccw-virtio"}
 _QGS_SOCKET = "/var/run/tdx-qgs/qgs.socket"

@@ -16,7 +16,8 @@ from gitbot.kubernetes.objects import (
 )
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import gate
+from gitbot.kubevirt.kubevirt_object import gate
+from gitbot.kubevirt.launcher_pods import hotplugged_volumes, is_deleting, is_ready
 from gitbot.kubevirt.limits import (
     is_running,
     limits_of,
@@ -24,8 +25,7 @@ from gitbot.kubevirt.limits import (
     requeue_delay,
     unschedulable_timeout,
 )
-from gitbot.kubevirt.pods import hotplugged_volumes, is_deleting, is_ready
-from gitbot.model.instants import format_instant, parse_instant
+from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.simulation.kubevirt.attachment_pod import attachment_pod, attachment_pods
 from gitbot.simulation.kubevirt.backoff import backoff_left
 from gitbot.simulation.kubevirt.hand_off import handed_off
@@ -39,7 +39,7 @@ from gitbot.simulation.kubevirt.launchers import (
 )
 from gitbot.simulation.kubevirt.migration_blockers import utility_volumes_left
 from gitbot.simulation.kubevirt.migration_scene import MigrationScene
-from gitbot.simulation.kubevirt.reconcile import (
+from gitbot.simulation.kubevirt.reconcile_result import (
     NOTHING,
     UNFINISHED,
     Create,

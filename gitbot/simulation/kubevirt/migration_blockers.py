@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitbot.kubernetes.objects import at, condition_of, with_value
+from gitbot.kubevirt.launcher_pods import backup_in_progress
 from gitbot.kubevirt.limits import utility_timeout
-from gitbot.kubevirt.pods import backup_in_progress
-from gitbot.model.instants import parse_instant
-from gitbot.simulation.kubevirt.conditions import with_condition, without_condition
+from gitbot.model.text.instants import parse_instant
 from gitbot.simulation.kubevirt.launchers import created_at
 from gitbot.simulation.kubevirt.migration_scene import MigrationScene
-from gitbot.simulation.kubevirt.reconcile import RecordEvent
+from gitbot.simulation.kubevirt.reconcile_result import RecordEvent
+from gitbot.simulation.kubevirt.status_writes import with_condition, without_condition
 
 BACKUP_CONDITION = "migrationBlockedByBackup"
 UTILITY_CONDITION = "migrationBlockedByUtilityVolumes"

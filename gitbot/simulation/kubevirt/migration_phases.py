@@ -11,13 +11,13 @@ from typing import Any
 
 from gitbot.kubernetes.objects import at, condition_of, name_of, with_value
 from gitbot.kubernetes.phases import is_final, phase_of
-from gitbot.kubevirt.pods import is_ready
-from gitbot.model.instants import format_instant
-from gitbot.simulation.kubevirt.conditions import with_condition, without_condition
+from gitbot.kubevirt.launcher_pods import is_ready
+from gitbot.model.text.instants import format_instant
 from gitbot.simulation.kubevirt.launchers import current_pod
 from gitbot.simulation.kubevirt.migration_blockers import held_back
 from gitbot.simulation.kubevirt.migration_scene import MigrationScene
-from gitbot.simulation.kubevirt.reconcile import RecordEvent
+from gitbot.simulation.kubevirt.reconcile_result import RecordEvent
+from gitbot.simulation.kubevirt.status_writes import with_condition, without_condition
 from gitbot.simulation.kubevirt.target_creation import QUOTA_CONDITION
 
 ABORT_CONDITION = "migrationAbortRequested"

@@ -9,7 +9,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of
 from gitbot.kubevirt.launcher_pod import claim_of
 from gitbot.kubevirt.pod_defaults import ClassObjects
-from gitbot.simulation.kubevirt.reconcile import ObjectView
+from gitbot.simulation.kubevirt.reconcile_result import ObjectView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

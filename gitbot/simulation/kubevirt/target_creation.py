@@ -9,11 +9,11 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, name_of, with_value
 from gitbot.kubevirt.target_pod import target_pod
 from gitbot.kubevirt.target_refusals import why_no_target
-from gitbot.simulation.kubevirt.conditions import with_condition
 from gitbot.simulation.kubevirt.launchers import current_pod
 from gitbot.simulation.kubevirt.migration_scene import MigrationScene
 from gitbot.simulation.kubevirt.pod_context import pod_context
-from gitbot.simulation.kubevirt.reconcile import Create, Reconciled, RecordEvent, Update
+from gitbot.simulation.kubevirt.reconcile_result import Create, Reconciled, RecordEvent, Update
+from gitbot.simulation.kubevirt.status_writes import with_condition
 
 QUOTA_CONDITION = "migrationRejectedByResourceQuota"
 _RETRY = 5  # seconds; virt-controller doubles its delay from milliseconds up to 1000 s

@@ -20,9 +20,11 @@ from gitbot.workflows.apply.hold import (
 )
 from gitbot.workflows.apply.result import ApplyResult, NodeDone, with_not_planned
 from gitbot.workflows.apply.run import MAX_RUNTIME, apply
+from gitbot.workflows.apply.waiting import LOOK_ANYWAY, wait_for_change
 
 __all__ = [
     "BY_HAND",
+    "LOOK_ANYWAY",
     "MAX_RUNTIME",
     "ApplyResult",
     "HoldResult",
@@ -35,5 +37,6 @@ __all__ = [
     "resume",
     "resume_ledger",
     "returned",
+    "wait_for_change",
     "with_not_planned",
 ]

@@ -10,29 +10,29 @@ from gitbot.errors import (
     NotSent,
     OutcomeUnknown,
 )
-from gitbot.execution.mark import LEDGER, is_of_ledger, ledger_mark
-from gitbot.execution.sending import not_any_more
-from gitbot.execution.values import (
-    OTHERWISE,
+from gitbot.execution.executor_types import (
     REFUSED,
+    STORED_DIFFERENTLY,
     STORED_OTHERWISE,
     CreateMigration,
     DeleteMigration,
     Effect,
+    ExecutorInput,
     LabelNode,
     SetUnschedulable,
-    View,
 )
+from gitbot.execution.ownership import LEDGER, is_of_ledger, ledger_mark
+from gitbot.execution.pre_send_check import reason_not_to_send
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, name_of, uid_of
 from gitbot.kubevirt.admission import IN_FLIGHT
-from gitbot.model.events import KnownEvent, MoveChanged, MoveEvent, MoveState
-from gitbot.model.ledger import Ledger
-from gitbot.model.words import shortened
+from gitbot.model.ledger.events import KnownEvent, MoveChanged, MoveEvent, MoveState
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.text.wording import shortened
+from gitbot.workflows.apply.held_claims import HeldClaim, HeldClaims
 from gitbot.workflows.apply.result import NodeDone
-from gitbot.workflows.apply.tickets import Ticket, Tickets
-from gitbot.workflows.engine import Engine
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.revision_engine import RevisionEngine
 
 MAY_PASS = frozenset({404, 409, 410, 429})
 """Refusals that another attempt may pass: a namespace or CRD that is being made or rolled, a name
@@ -48,8 +48,8 @@ kubernetes/kubernetes: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourc
 IDENTITY = tuple(f"placement.gitbot.dev/{key}" for key in ("request", "move", "attempt"))
 
 
-def do_effect(
-    shell: Shell, base: Engine, effect: Effect, tickets: Tickets, ledger: Ledger
+def perform_effect(
+    shell: RunContext, base: RevisionEngine, effect: Effect, tickets: HeldClaims, ledger: Ledger
 ) -> tuple[MoveChanged, ...]:
     """Do it once, unless it is a cordon. Raises ClusterError if all that is known is a failure."""
     match effect:
@@ -63,7 +63,7 @@ def do_effect(
     return ()
 
 
-def cordon(shell: Shell, effect: SetUnschedulable) -> tuple[NodeDone, ...]:
+def cordon(shell: RunContext, effect: SetUnschedulable) -> tuple[NodeDone, ...]:
     """Cordon or uncordon; the next look shows that a cordon is somebody else's by now."""
     if shell.cluster.set_unschedulable(effect.node, effect.unschedulable, effect.labels):
         done = NodeDone.of(effect)
@@ -73,17 +73,19 @@ def cordon(shell: Shell, effect: SetUnschedulable) -> tuple[NodeDone, ...]:
     return ()
 
 
-def left_out(shell: Shell, view: View, ledger: Ledger, effect: CreateMigration) -> str:
+def reason_to_skip(
+    shell: RunContext, view: ExecutorInput, ledger: Ledger, effect: CreateMigration
+) -> str:
     """Why a creation that was decided is left out, or ""; the next look decides again."""
     try:
         instance = shell.cluster.get_instance(effect.move.vm.namespaced_name)
     except ClusterError as error:
         return f"the VM cannot be read: {error}"
-    return not_any_more(view, ledger, effect, instance, shell.clock.now())
+    return reason_not_to_send(view, ledger, effect, instance, shell.clock.now())
 
 
 def _create(
-    shell: Shell, wanted: KubernetesObject, effect: CreateMigration, ticket: Ticket
+    shell: RunContext, wanted: KubernetesObject, effect: CreateMigration, ticket: HeldClaim
 ) -> tuple[MoveChanged, ...]:
     if str(name_of(wanted)) != effect.event.migration:
         message = f"the manifest is named {name_of(wanted)}, the ledger {effect.event.migration}"
@@ -110,7 +112,7 @@ def _marked(manifest: KubernetesObject, ledger: Ledger) -> KubernetesObject:
 
 
 def _after_trouble(
-    shell: Shell,
+    shell: RunContext,
     effect: CreateMigration,
     wanted: KubernetesObject,
     error: ClusterRefused | OutcomeUnknown,
@@ -139,15 +141,15 @@ def _is_effect(found: KubernetesObject, wanted: KubernetesObject) -> bool:
     return all(have.get(key) == want.get(key) for key in IDENTITY)
 
 
-def _waits(shell: Shell, effect: CreateMigration, reason: str) -> MoveChanged:
+def _waits(shell: RunContext, effect: CreateMigration, reason: str) -> MoveChanged:
     now = _tell(shell, effect, MoveState.WAITING, f"waits: {reason}")
-    return effect.event.but(
+    return effect.event.replace(
         state=MoveState.WAITING, time=now, outcome=REFUSED, reason=reason, claim=None
     )
 
 
 def _stored(
-    shell: Shell, effect: CreateMigration, stored: KubernetesObject, wanted: KubernetesObject
+    shell: RunContext, effect: CreateMigration, stored: KubernetesObject, wanted: KubernetesObject
 ) -> MoveChanged:
     """It exists. With another spec the next step recalls it, after the ledger knows of it.
 
@@ -155,24 +157,24 @@ def _stored(
     """
     same = at(stored, "spec", default={}) == at(wanted, "spec", default={})
     now = _tell(shell, effect, MoveState.CREATED, "created" if same else STORED_OTHERWISE)
-    return effect.event.but(
+    return effect.event.replace(
         state=MoveState.CREATED,
         time=now,
         migration_uid=uid_of(stored),
-        outcome="" if same else OTHERWISE,
+        outcome="" if same else STORED_DIFFERENTLY,
         reason="" if same else STORED_OTHERWISE,
         claim=None,
     )
 
 
-def _failed(shell: Shell, effect: CreateMigration, reason: str) -> MoveChanged:
+def _failed(shell: RunContext, effect: CreateMigration, reason: str) -> MoveChanged:
     now = _tell(shell, effect, MoveState.FAILED, f"refused: {reason}")
-    return effect.event.but(
+    return effect.event.replace(
         state=MoveState.FAILED, time=now, outcome=REFUSED, reason=reason, claim=None
     )
 
 
-def _tell(shell: Shell, effect: CreateMigration, state: MoveState, words: str) -> int:
+def _tell(shell: RunContext, effect: CreateMigration, state: MoveState, words: str) -> int:
     """Report the outcome of a creation; returns the time of its ledger line."""
     event = effect.event
     text = f"{event.vm}: {event.source} -> {event.to} {words}"
@@ -180,13 +182,13 @@ def _tell(shell: Shell, effect: CreateMigration, state: MoveState, words: str) -
     return shell.clock.now()
 
 
-def _delete(shell: Shell, effect: DeleteMigration) -> None:
+def _delete(shell: RunContext, effect: DeleteMigration) -> None:
     name = NamespacedName.parse(effect.name)
     shell.cluster.delete_migration(name, uid=effect.uid)
     shell.say(f"{effect.name} withdrawn: {effect.reason}", request=effect.request)
 
 
-def _label(shell: Shell, effect: LabelNode) -> None:
+def _label(shell: RunContext, effect: LabelNode) -> None:
     """Labels only inform others: their refusal does not stop the maintenance."""
     try:
         shell.cluster.patch_node_labels(effect.node, effect.labels)
@@ -194,7 +196,7 @@ def _label(shell: Shell, effect: LabelNode) -> None:
         shell.say(f"{effect.node} is not labelled: {error}")
 
 
-def tell_moves(shell: Shell, events: tuple[KnownEvent, ...]) -> None:
+def report_moves(shell: RunContext, events: tuple[KnownEvent, ...]) -> None:
     """Report the changes of moves, but not that one is about to be created."""
     for event in events:
         if not isinstance(event, MoveEvent) or event.state is MoveState.INTENDED:
@@ -205,7 +207,7 @@ def tell_moves(shell: Shell, events: tuple[KnownEvent, ...]) -> None:
         shell.say(": ".join(words), request=event.request, vm=event.vm, state=state)
 
 
-def with_warning(shell: Shell, event: KnownEvent) -> KnownEvent:
+def with_last_event(shell: RunContext, event: KnownEvent) -> KnownEvent:
     """The event of a failed move with the newest warning about its VMIM or VMI."""
     if not isinstance(event, MoveChanged) or event.state is not MoveState.FAILED:
         return event
@@ -218,4 +220,4 @@ def with_warning(shell: Shell, event: KnownEvent) -> KnownEvent:
         return event
     warned = (item for item in seen if str(at(item, "type")) == "Warning")
     warnings = [str(at(item, "message", default="")) for item in warned]
-    return event.but(note=shortened(warnings[-1], 500)) if warnings else event
+    return event.replace(note=shortened(warnings[-1], 500)) if warnings else event

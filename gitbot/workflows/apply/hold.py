@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from gitbot.errors import GitbotError, UsageError
-from gitbot.execution.facts import is_own
-from gitbot.execution.requests import RequestRecord, fold_requests
-from gitbot.execution.state import BUSY, fold_nodes, occurrences_of, stop_flag
+from gitbot.execution.cluster_facts import is_own
+from gitbot.execution.ledger_folds import BUSY, fold_nodes, occurrences_of, stop_flag
+from gitbot.execution.request_records import RequestRecord, fold_requests
 from gitbot.kubernetes.objects import name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
-from gitbot.model.events import (
+from gitbot.model.ledger.events import (
     NodeChanged,
     NodeFacts,
     NodeState,
@@ -20,20 +20,20 @@ from gitbot.model.events import (
     StopLifted,
     StopSet,
 )
-from gitbot.model.instants import format_instant
-from gitbot.model.ledger import HOLD_FILE, Ledger, node_file, request_file
-from gitbot.model.request_id import OccurrenceId, parse_request_id
-from gitbot.model.words import nearest
+from gitbot.model.ledger.ledger import HOLD_FILE, Ledger, node_file, request_file
+from gitbot.model.ledger.request_id import OccurrenceId, parse_request_id
+from gitbot.model.text.instants import format_instant
+from gitbot.model.text.wording import nearest
 from gitbot.ports.cluster import Cluster
-from gitbot.workflows.anchor import anchor_as_it_is
+from gitbot.workflows.apply.record_before_delete import RecordCreated, record_created
+from gitbot.workflows.apply.remaining_work import has_remaining_work
 from gitbot.workflows.apply.result import ApplyResult
 from gitbot.workflows.apply.run import apply
-from gitbot.workflows.apply.to_come import goes_on
-from gitbot.workflows.apply.unrecorded import RecordCreated, record_created
 from gitbot.workflows.ask import known_requests
-from gitbot.workflows.journal import Journal, retried
-from gitbot.workflows.shell import Shell
-from gitbot.workflows.stops import forge_skew
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.stop_conditions import forge_skew
+from gitbot.workflows.ledger.anchor import accept_current_ledger
+from gitbot.workflows.ledger.writer import Journal, retried
 
 CLUSTER_PLACE = "in the cluster"
 LEDGER_PLACE = "in the ledger"
@@ -57,7 +57,7 @@ class HoldResult:
     not_cancelled: str = ""
 
 
-def hold(shell: Shell, *, reason: str, by: str, cancel_running: bool = False) -> HoldResult:
+def hold(shell: RunContext, *, reason: str, by: str, cancel_running: bool = False) -> HoldResult:
     """Set the stop flag in ledger and cluster. One suffices; raises GitbotError if both fail."""
     trouble: list[str] = []
     cluster = shell.cluster
@@ -113,7 +113,7 @@ def _nowhere(trouble: list[str]) -> GitbotError:
     return GitbotError("\n  ".join(lines))
 
 
-def resume(shell: Shell, *, reason: str, by: str, accept_ledger: bool = False) -> bool:
+def resume(shell: RunContext, *, reason: str, by: str, accept_ledger: bool = False) -> bool:
     """Remove the stop flag in both places; True if there was one.
 
     Removes nothing unless both can be read. Raises GitbotError that names the place where it
@@ -135,11 +135,11 @@ def resume(shell: Shell, *, reason: str, by: str, accept_ledger: bool = False) -
             hint="it keeps everything stopped; run gitbot resume again",
         ) from error
     if accept_ledger:
-        anchor_as_it_is(shell)
+        accept_current_ledger(shell)
     return was_set
 
 
-def resume_ledger(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
+def resume_ledger(shell: RunContext, *, reason: str, by: str, said_at: int) -> bool:
     """Remove the flag in the ledger alone; True if there was one. Leaves the cluster alone.
 
     Raises UsageError if the flag was set at or after `said_at` (seconds UTC, the forge's clock):
@@ -151,7 +151,7 @@ def resume_ledger(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
     return retried(lambda: _resume_once(shell, reason=reason, by=by, said_at=said_at))
 
 
-def _resume_once(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
+def _resume_once(shell: RunContext, *, reason: str, by: str, said_at: int) -> bool:
     """Decide and write on one read of the ledger, so that a flag set in between wins."""
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
@@ -176,7 +176,9 @@ def _try(place: str, action: Callable[[], None], trouble: list[str]) -> bool:
     return True
 
 
-def _set_in_ledger(shell: Shell, kind: type[StopSet | StopLifted], *, reason: str, by: str) -> None:
+def _set_in_ledger(
+    shell: RunContext, kind: type[StopSet | StopLifted], *, reason: str, by: str
+) -> None:
     def once() -> None:
         journal = Journal(shell.ledger_store, shell.clock)
         ledger = journal.read()
@@ -189,7 +191,7 @@ def _set_in_ledger(shell: Shell, kind: type[StopSet | StopLifted], *, reason: st
 
 
 def _mark(
-    shell: Shell, kind: type[StopSet | StopLifted], *, reason: str, by: str
+    shell: RunContext, kind: type[StopSet | StopLifted], *, reason: str, by: str
 ) -> StopSet | StopLifted:
     return kind(
         file=HOLD_FILE,
@@ -223,7 +225,7 @@ class CancelResult:
     past_recall: tuple[str, ...]
 
 
-def cancel(shell: Shell, *, request: str, reason: str, by: str) -> CancelResult:
+def cancel(shell: RunContext, *, request: str, reason: str, by: str) -> CancelResult:
     """End one request: withdraw what has not started, and delete its own migrations.
 
     The record's state is `cancelling` if a migration of it may still come or ends later.
@@ -235,7 +237,7 @@ def cancel(shell: Shell, *, request: str, reason: str, by: str) -> CancelResult:
     return CancelResult(record=after, applied=applied, past_recall=past)
 
 
-def note_cancelled(shell: Shell, *, request: str, reason: str, by: str) -> RequestRecord:
+def note_cancelled(shell: RunContext, *, request: str, reason: str, by: str) -> RequestRecord:
     """Record that a request shall end; the next pass ends it. Returns its record as it was.
 
     Writes again if another pass writes at the same time.
@@ -243,11 +245,11 @@ def note_cancelled(shell: Shell, *, request: str, reason: str, by: str) -> Reque
     return retried(lambda: _note_once(shell, request=request, reason=reason, by=by))
 
 
-def _note_once(shell: Shell, *, request: str, reason: str, by: str) -> RequestRecord:
+def _note_once(shell: RunContext, *, request: str, reason: str, by: str) -> RequestRecord:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     record = _record(shell, ledger, request)
-    if record.finished and (record.cancelled or not goes_on(shell, ledger, record)):
+    if record.finished and (record.cancelled or not has_remaining_work(shell, ledger, record)):
         raise UsageError(f"{request} is finished: {record.state}")
     if not record.cancelled:
         journal.commit(
@@ -265,7 +267,7 @@ def _note_once(shell: Shell, *, request: str, reason: str, by: str) -> RequestRe
     return record
 
 
-def _record(shell: Shell, ledger: Ledger, request: str) -> RequestRecord:
+def _record(shell: RunContext, ledger: Ledger, request: str) -> RequestRecord:
     """The record of a request, an empty one for what only base branch or forge know."""
     records = fold_requests(ledger, shell.cluster_name)
     known = parse_request_id(request)
@@ -280,7 +282,7 @@ def _record(shell: Shell, ledger: Ledger, request: str) -> RequestRecord:
     raise UsageError(f"the ledger knows no request {request}", hint=hint)
 
 
-def _past_recall(shell: Shell, record: RequestRecord) -> tuple[str, ...]:
+def _past_recall(shell: RunContext, record: RequestRecord) -> tuple[str, ...]:
     mine = {move.migration for move in record.moves.values() if move.in_flight}
     return tuple(
         str(name_of(item))
@@ -289,7 +291,7 @@ def _past_recall(shell: Shell, record: RequestRecord) -> tuple[str, ...]:
     )
 
 
-def returned(shell: Shell, *, node: str, by: str, said_at: int | None = None) -> OccurrenceId:
+def returned(shell: RunContext, *, node: str, by: str, said_at: int | None = None) -> OccurrenceId:
     """Record that a node is back; returns the occurrence that it was away for.
 
     A node that is still draining comes back only if its moves have ended. What was said before a
@@ -298,7 +300,7 @@ def returned(shell: Shell, *, node: str, by: str, said_at: int | None = None) ->
     return retried(lambda: _returned(shell, node=node, by=by, said_at=said_at))
 
 
-def _returned(shell: Shell, *, node: str, by: str, said_at: int | None) -> OccurrenceId:
+def _returned(shell: RunContext, *, node: str, by: str, said_at: int | None) -> OccurrenceId:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     records = fold_requests(ledger, shell.cluster_name)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from gitbot.execution.approval import NotApproved
-from gitbot.execution.values import SetUnschedulable, Stale, Waiting
-from gitbot.model.events import MoveState, NodeChanged
-from gitbot.workflows.approvals import Approvals
-from gitbot.workflows.look import look
+from gitbot.execution.executor_types import OutdatedGroup, SetUnschedulable, Waiting
+from gitbot.model.ledger.events import MoveState, NodeChanged
+from gitbot.workflows.approval.read_approvals import Approvals
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.stop_conditions import UNKNOWN
+from gitbot.workflows.current_state import read_current_state
 from gitbot.workflows.propose import NotPlanned, not_planned
-from gitbot.workflows.shell import Shell
-from gitbot.workflows.stops import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class ApplyResult:
     entries: int = 0
     states: dict[str, int] = field(default_factory=dict)
     waiting: tuple[Waiting, ...] = ()
-    stale: tuple[Stale, ...] = ()
+    stale: tuple[OutdatedGroup, ...] = ()
     in_flight: int = 0
     stop: str = ""
     unfinished: bool = False
@@ -70,9 +70,9 @@ class ApplyResult:
         return bool(self.states.get(str(MoveState.FAILED)))
 
 
-def with_not_planned(shell: Shell, result: ApplyResult) -> ApplyResult:
+def with_not_planned(shell: RunContext, result: ApplyResult) -> ApplyResult:
     """The result with the requests that this pass passed over, as nobody has planned them."""
     if result.stop or result.interrupted:
         return result
-    seen = look(shell, shell.ledger_store.read())
+    seen = read_current_state(shell, shell.ledger_store.read())
     return replace(result, not_planned=not_planned(shell, seen, shell.own_pulls()))

@@ -10,48 +10,57 @@ from contextlib import suppress
 from enum import Enum, auto
 
 from gitbot.errors import ClusterRefused, ConflictError, ForgeError, GitbotError
-from gitbot.execution.fence import FENCE, TOO_LATE, stamped
-from gitbot.execution.next_steps import next_steps
-from gitbot.execution.state import ledger_stop, not_understood
-from gitbot.execution.values import (
-    OTHERWISE,
+from gitbot.execution.claims import FENCE, TOO_LATE, with_claims
+from gitbot.execution.executor_types import (
+    STORED_DIFFERENTLY,
     CreateMigration,
     DeleteMigration,
+    ExecutorInput,
     LabelNode,
     SetUnschedulable,
     Steps,
-    View,
 )
+from gitbot.execution.ledger_folds import ledger_stop, unknown_events_reason
+from gitbot.execution.next_steps import next_steps
 from gitbot.kubernetes.phases import is_final
-from gitbot.model.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
-from gitbot.model.ledger import Ledger
-from gitbot.model.request_id import RequestId
-from gitbot.workflows.anchor import keep_anchor, keep_on_forge, read_anchor
-from gitbot.workflows.apply.belief import confirmed, is_old, nobody_sends
-from gitbot.workflows.apply.effects import cordon, do_effect, left_out, tell_moves, with_warning
-from gitbot.workflows.apply.one_pass import OnLook, Pass
-from gitbot.workflows.apply.progress import show_how_far
+from gitbot.model.ledger.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.workflows.apply.effects import (
+    cordon,
+    perform_effect,
+    reason_to_skip,
+    report_moves,
+    with_last_event,
+)
+from gitbot.workflows.apply.pass_progress import show_how_far
+from gitbot.workflows.apply.pass_state import OnLook, PassState
+from gitbot.workflows.apply.readable_tip import read_tip
 from gitbot.workflows.apply.result import ApplyResult, NodeDone
-from gitbot.workflows.apply.tip import read_tip
-from gitbot.workflows.approvals import Approvals, begun_approvals, read_approvals
-from gitbot.workflows.ask import write_dashboard
-from gitbot.workflows.feedback import write_refusals, write_statuses
-from gitbot.workflows.journal import LOST_RACES, Journal, retried
-from gitbot.workflows.pauses import (
+from gitbot.workflows.apply.snapshot_sanity import (
+    ending_vms_unchanged,
+    is_stale_look,
+    no_pending_creation,
+)
+from gitbot.workflows.apply.waiting import (
     POLL,
-    base_head,
     stages,
     wait_for_opening_at,
     wait_for_progress,
 )
-from gitbot.workflows.shell import Shell
-from gitbot.workflows.stops import UNREADABLE, cluster_stop, forge_skew
+from gitbot.workflows.approval.read_approvals import Approvals, begun_approvals, read_approvals
+from gitbot.workflows.ask import write_dashboard
+from gitbot.workflows.core.context import RunContext, base_head
+from gitbot.workflows.core.stop_conditions import UNREADABLE, cluster_stop, forge_skew
+from gitbot.workflows.ledger.anchor import read_anchor, write_cluster_anchor, write_forge_anchor
+from gitbot.workflows.ledger.writer import LOST_RACES, Journal, retried
+from gitbot.workflows.pulls.statuses import write_refusals, write_statuses
 
 ASK_FORGE = 60  # seconds after which the forge is asked again even if nothing was merged
 MAX_RUNTIME = 3600
 
 
-class _Next(Enum):
+class _NextLook(Enum):
     NOTHING = auto()
     LOOK = auto()  # when a migration has made progress
     LOOK_SOON = auto()  # only nodes changed, so no migration will announce it
@@ -59,7 +68,7 @@ class _Next(Enum):
 
 
 def apply(
-    shell: Shell,
+    shell: RunContext,
     *,
     max_runtime: int = MAX_RUNTIME,
     start: bool = True,
@@ -77,11 +86,11 @@ def apply(
     said = run.journal.written
     try:
         while True:
-            follows = _turn(run, start=start)
+            follows = _run_step(run, start=start)
             if run.journal.written != said and not shell.interrupted():
                 said = run.journal.written
                 report(run)
-            idle = follows is _Next.NOTHING
+            idle = follows is _NextLook.NOTHING
             opening = opens_soon(run, wait_for_opening) if idle else 0
             more = bool(opening or not idle) and not shell.interrupted()
             if not more or shell.clock.now() >= run.ends_at:
@@ -100,7 +109,7 @@ def apply(
     return run.result(unfinished=more)
 
 
-def _write_rest(run: Pass) -> None:
+def _write_rest(run: PassState) -> None:
     """Write the outcomes, and give back the claims of which nothing was sent."""
     shell, journal = run.shell, run.journal
 
@@ -111,23 +120,23 @@ def _write_rest(run: Pass) -> None:
             journal.commit(run.tickets.given_back(seen, shell.cluster_name, now=now))
 
     retried(once)
-    run.anchored = keep_anchor(shell, journal, run.anchored)
+    run.anchored = write_cluster_anchor(shell, journal, run.anchored)
 
 
-def _wait(run: Pass, follows: _Next, opening: int) -> None:
+def _wait(run: PassState, follows: _NextLook, opening: int) -> None:
     """Wait until another look is worth it; `opening` is when something may start, or 0."""
     shell = run.shell
     if opening:
         run.judged = False  # the verdict may be out of date by then
         heads = (run.journal.ledger.head, run.base.commit)
         wait_for_opening_at(opening, shell, run.journal, heads, ends_at=run.ends_at)
-    elif follows is _Next.LOOK:
+    elif follows is _NextLook.LOOK:
         wait_for_progress(shell, run.seen, ends_at=run.ends_at)
-    elif follows is _Next.LOOK_SOON:
+    elif follows is _NextLook.LOOK_SOON:
         shell.clock.sleep(min(POLL, run.ends_at - shell.clock.now()))
 
 
-def report(run: Pass) -> None:
+def report(run: PassState) -> None:
     """Report the state of everything on the forge. A failure to write stops nothing."""
     shell, ledger, waiting = run.shell, run.journal.ledger, run.steps.waiting
     try:
@@ -136,18 +145,18 @@ def report(run: Pass) -> None:
     except ForgeError as error:
         shell.say(f"progress is not written to the forge: {error}")
     if not run.older and run.unread is None:
-        keep_on_forge(shell, ledger, run.base.commit)
+        write_forge_anchor(shell, ledger, run.base.commit)
     write_dashboard(shell, ledger, stop=run.stop, waiting=waiting, refused=run.approvals.refused)
 
 
-def opens_soon(run: Pass, within: int) -> int:
+def opens_soon(run: PassState, within: int) -> int:
     """When the next waiting move may start, in seconds UTC; 0 if not within that many seconds."""
     now = run.shell.clock.now()
     times = [item.until for item in run.steps.waiting if now < item.until <= now + within]
     return min(times) if times and not run.stop else 0
 
 
-def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int) -> Pass:
+def _begin(shell: RunContext, on_look: OnLook | None, *, ends_at: int) -> PassState:
     journal = Journal(shell.ledger_store, shell.clock)
     unread: ForgeError | None = None
     try:
@@ -159,7 +168,7 @@ def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int) -> Pass:
     shell.onlooker.begins("reading the forge and the cluster")
     base, broken = read_tip(shell, ledger, head)
     older = anchor.stop(ledger)
-    run = Pass(
+    run = PassState(
         shell=shell,
         journal=journal,
         base=base,
@@ -171,60 +180,62 @@ def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int) -> Pass:
         anchored=None if older else anchor.head,
         on_look=on_look,
     )
-    run.anchored = keep_anchor(shell, journal, run.anchored)
+    run.anchored = write_cluster_anchor(shell, journal, run.anchored)
     return run
 
 
-def _turn(run: Pass, *, start: bool) -> _Next:
+def _run_step(run: PassState, *, start: bool) -> _NextLook:
     shell, looked = run.shell, run.shell.timer()
     ledger = run.journal.read()
     head = base_head(shell)
     if head != run.base.commit:
         run.base, run.broken = read_tip(shell, ledger, head)
     _refresh_approvals(run, ledger)
-    run.stop = not_understood(ledger, shell.cluster_name) or run.older
+    run.stop = unknown_events_reason(ledger, shell.cluster_name) or run.older
     if run.stop:
-        return _Next.NOTHING
+        return _NextLook.NOTHING
     run.stop = stop_reason(run, start=start)
     view = _view(run)
     if shell.interrupted():
-        return _Next.NOTHING
+        return _NextLook.NOTHING
     doubt = run.belief.doubt(view.problem.snapshot, view.now)
     if doubt:
         shell.say(f"looks again: {doubt}")
-        return _Next.LOOK_SOON
+        return _NextLook.LOOK_SOON
     steps = next_steps(view)
     if steps.effects and run.journal.wait_for_turn():
-        return _Next.LOOK_AT_ONCE  # the look is too old to act on
-    known = nobody_sends(shell.cluster, steps) and confirmed(shell.cluster, view, steps)
-    if not known or (steps.effects and is_old(shell, view.now, looked)):
-        return _Next.LOOK_SOON
-    began, steps = shell.timer(), stamped(steps, shell.clock.now())
+        return _NextLook.LOOK_AT_ONCE  # the look is too old to act on
+    known = no_pending_creation(shell.cluster, steps) and ending_vms_unchanged(
+        shell.cluster, view, steps
+    )
+    if not known or (steps.effects and is_stale_look(shell, view.now, looked)):
+        return _NextLook.LOOK_SOON
+    began, steps = shell.timer(), with_claims(steps, shell.clock.now())
     try:
-        run.journal.commit(tuple(with_warning(shell, event) for event in steps.events))
+        run.journal.commit(tuple(with_last_event(shell, event) for event in steps.events))
     except ConflictError:
         run.lost += 1
         if run.lost > LOST_RACES:
             raise
-        return _Next.LOOK_AT_ONCE
+        return _NextLook.LOOK_AT_ONCE
     run.steps = steps
     run.tickets.hold(shell, steps.effects, began=began)
-    run.anchored = keep_anchor(shell, run.journal, run.anchored)
+    run.anchored = write_cluster_anchor(shell, run.journal, run.anchored)
     run.judged = run.judged or all(is_final(item) for item in view.migrations)
     moves = (event for event in steps.events if isinstance(event, MoveEvent))
     run.states.update(str(event.state) for event in moves if event.state in FINAL_STATES)
     run.nodes += [NodeDone.of(event) for event in steps.events if isinstance(event, NodeChanged)]
-    tell_moves(shell, steps.events)
+    report_moves(shell, steps.events)
     show_how_far(shell, run.journal.seen, run.approvals.approved, run.requests)
     acted = _act(run, view, steps, began=began)
-    if any(getattr(event, "outcome", "") == OTHERWISE for event in run.journal.unwritten):
-        return _Next.LOOK_AT_ONCE  # to delete what the server stored otherwise
+    if any(getattr(event, "outcome", "") == STORED_DIFFERENTLY for event in run.journal.unwritten):
+        return _NextLook.LOOK_AT_ONCE  # to delete what the server stored otherwise
     if steps.in_flight or any(item.retry for item in steps.waiting):
-        return _Next.LOOK
-    return _Next.LOOK_SOON if acted else _Next.NOTHING
+        return _NextLook.LOOK
+    return _NextLook.LOOK_SOON if acted else _NextLook.NOTHING
 
 
-def _refresh_approvals(run: Pass, ledger: Ledger) -> None:
+def _refresh_approvals(run: PassState, ledger: Ledger) -> None:
     """Ask the forge again if there may be a merge or an approval by gitbot, or time has passed."""
     now = run.shell.clock.now()
     key = (
@@ -241,7 +252,7 @@ def _refresh_approvals(run: Pass, ledger: Ledger) -> None:
     run.approvals_key, run.approvals_at = key, now
 
 
-def _view(run: Pass) -> View:
+def _view(run: PassState) -> ExecutorInput:
     shell = run.shell
     now = shell.clock.now()
     snapshot = shell.cluster.snapshot()
@@ -261,7 +272,7 @@ def _view(run: Pass) -> View:
     )
 
 
-def stop_reason(run: Pass, *, start: bool) -> str:
+def stop_reason(run: PassState, *, start: bool) -> str:
     """Why nothing may start now, or "". Everything stops if something cannot be read."""
     if not start:
         return "nothing is started by this command"
@@ -269,7 +280,7 @@ def stop_reason(run: Pass, *, start: bool) -> str:
     return flag or forge_skew(run.shell) or cluster_stop(run.shell)
 
 
-def _may_still(run: Pass) -> str:
+def _reread_stop_reason(run: PassState) -> str:
     """Read the stop flag again; called before every effect."""
     try:
         run.journal.read()
@@ -280,7 +291,7 @@ def _may_still(run: Pass) -> str:
     return ledger_stop(run.journal.ledger, run.shell.cluster_name) or cluster_stop(run.shell)
 
 
-def _act(run: Pass, view: View, steps: Steps, *, began: float) -> bool:
+def _act(run: PassState, view: ExecutorInput, steps: Steps, *, began: float) -> bool:
     acted, head = False, run.journal.ledger.head
     refused: dict[RequestId, ClusterRefused] = {}
     for effect in steps.effects:
@@ -290,7 +301,7 @@ def _act(run: Pass, view: View, steps: Steps, *, began: float) -> bool:
             run.shell.say(TOO_LATE)
             return True  # look again, and decide again
         if not isinstance(effect, DeleteMigration):
-            stop = _may_still(run)
+            stop = _reread_stop_reason(run)
             if stop:
                 run.stop = stop
                 run.shell.say(f"stopped: {stop}")
@@ -301,7 +312,7 @@ def _act(run: Pass, view: View, steps: Steps, *, began: float) -> bool:
         if isinstance(effect, CreateMigration) and effect.approved.id in refused:
             continue  # no node is emptied without its cordon
         if isinstance(effect, CreateMigration) and (
-            reason := left_out(run.shell, view, run.journal.seen, effect)
+            reason := reason_to_skip(run.shell, view, run.journal.seen, effect)
         ):
             run.shell.say(f"{effect.event.vm} is not moved: {reason}", request=effect.approved.id)
             continue
@@ -312,7 +323,7 @@ def _act(run: Pass, view: View, steps: Steps, *, began: float) -> bool:
             except ClusterRefused as error:
                 refused[effect.request] = error
             continue
-        outcome = do_effect(run.shell, run.base, effect, run.tickets, run.journal.ledger)
+        outcome = perform_effect(run.shell, run.base, effect, run.tickets, run.journal.ledger)
         run.journal.note(*outcome)
         run.created += sum(event.state is MoveState.CREATED for event in outcome)
         run.states.update(str(event.state) for event in outcome if event.state in FINAL_STATES)

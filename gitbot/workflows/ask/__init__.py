@@ -14,15 +14,15 @@ from gitbot.workflows.ask.doctor import (
     repository_checks,
     rights_checks,
 )
+from gitbot.workflows.ask.filter import status_in
 from gitbot.workflows.ask.history import Query, history, of_labels, unknown_names, verified
-from gitbot.workflows.ask.known import known_requests
+from gitbot.workflows.ask.known_requests import known_requests
 from gitbot.workflows.ask.listing import Listing, listing, name_of_row
 from gitbot.workflows.ask.maintenance import NodeStatus
-from gitbot.workflows.ask.narrow import status_in
-from gitbot.workflows.ask.openings import NextOpening
-from gitbot.workflows.ask.page import status_document
-from gitbot.workflows.ask.places import Row
+from gitbot.workflows.ask.next_openings import NextOpening
+from gitbot.workflows.ask.node_vm_rows import Row
 from gitbot.workflows.ask.status import RequestStatus, StatusResult, status
+from gitbot.workflows.ask.status_document import status_document
 
 __all__ = [
     "Listing",

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 
 from gitbot.errors import ForgeError
 from gitbot.execution.approval import NotApproved
-from gitbot.execution.requests import RequestRecord, RequestState, fold_requests
-from gitbot.execution.state import concerns_of, occurrences_of
-from gitbot.execution.values import Waiting
-from gitbot.model.events import AuditScored, ForeignMove, NodeState
-from gitbot.model.instants import format_instant
-from gitbot.model.ledger import Ledger
-from gitbot.model.request_id import RequestId
-from gitbot.model.words import first_of
+from gitbot.execution.executor_types import Waiting
+from gitbot.execution.ledger_folds import concerns_of, occurrences_of
+from gitbot.execution.request_records import RequestRecord, RequestState, fold_requests
+from gitbot.model.ledger.events import AuditScored, ForeignMove, NodeState
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.text.instants import format_instant
+from gitbot.model.text.wording import first_of
 from gitbot.ports.forge import PullRequest
-from gitbot.reports import Section, fit, inert
-from gitbot.workflows.ask.audits import audit_lines
+from gitbot.reports import Section, escape, fit
+from gitbot.workflows.ask.audit_trend import audit_lines
 from gitbot.workflows.ask.maintenance import NodesByOccurrence, nodes_of
-from gitbot.workflows.feedback import MEMORY
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.pulls.statuses import MEMORY
 
 LIMIT = 60_000  # bytes, below GitHub's 65,536 characters
 _FAILED = frozenset({RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED})
@@ -50,7 +50,7 @@ def marker(cluster: str) -> str:
 
 
 def write_dashboard(
-    shell: Shell,
+    shell: RunContext,
     ledger: Ledger,
     *,
     stop: str,
@@ -117,10 +117,10 @@ def body(facts: DashboardFacts) -> str:
 
 
 def _head(facts: DashboardFacts) -> str:
-    title = f"gitbot on {inert.code(facts.cluster)}"
+    title = f"gitbot on {escape.code(facts.cluster)}"
     if not facts.stop:
         return f"{title}\n\n"
-    return f"{title}\n\n**Stopped**: {inert.markdown(facts.stop)}\n\n"
+    return f"{title}\n\n**Stopped**: {escape.markdown(facts.stop)}\n\n"
 
 
 def _section(title: str, lines: Iterable[str], rank: int) -> list[Section]:
@@ -137,9 +137,9 @@ def _runs(record: RequestRecord) -> bool:
 def _running(record: RequestRecord) -> str:
     in_flight = [move for _, move in sorted(record.moves.items()) if move.in_flight]
     ended = sum(move.final for move in record.moves.values())
-    targets = [f"{inert.code(str(move.vm))} to {inert.code(move.to)}" for move in in_flight]
+    targets = [f"{escape.code(str(move.vm))} to {escape.code(move.to)}" for move in in_flight]
     share = f"{ended} of {len(record.moves)} ended"
-    return f"{inert.code(record.id)}: {share}; {first_of(targets, 5)}"
+    return f"{escape.code(record.id)}: {share}; {first_of(targets, 5)}"
 
 
 def _opens(record: RequestRecord, waits: Mapping[tuple[RequestId, int], Waiting]) -> int:
@@ -150,7 +150,7 @@ def _opens(record: RequestRecord, waits: Mapping[tuple[RequestId, int], Waiting]
 def _timed(record: RequestRecord, waits: Mapping[tuple[RequestId, int], Waiting]) -> str:
     opens = format_instant(_opens(record, waits))
     left = sum(not move.final for move in record.moves.values())
-    return f"{inert.code(record.id)}: {left} {'move' if left == 1 else 'moves'}, opens {opens}"
+    return f"{escape.code(record.id)}: {left} {'move' if left == 1 else 'moves'}, opens {opens}"
 
 
 def _held(
@@ -160,32 +160,32 @@ def _held(
     reasons = dict.fromkeys(item.reason for item in found if item)
     known = [move.reason for move in record.moves.values() if move.reason and not move.final]
     why = "; ".join(list(reasons)[:3]) or facts.stop or next(iter(known), "the next pass goes on")
-    return f"{inert.code(record.id)}: {inert.markdown(why)}"
+    return f"{escape.code(record.id)}: {escape.markdown(why)}"
 
 
 def _asked(request: RequestId, reason: str) -> str:
-    return f"{inert.code(request)}: {inert.markdown(reason)}"
+    return f"{escape.code(request)}: {escape.markdown(reason)}"
 
 
 def _failed(record: RequestRecord) -> str:
     reasons = dict.fromkeys(
         move.reason for _, move in sorted(record.moves.items()) if move.final and move.reason
     )
-    why = f": {inert.markdown('; '.join(list(reasons)[:3]))}" if reasons else ""
-    return f"{inert.code(record.id)} {record.state}{why}"
+    why = f": {escape.markdown('; '.join(list(reasons)[:3]))}" if reasons else ""
+    return f"{escape.code(record.id)} {record.state}{why}"
 
 
 def _ended(record: RequestRecord) -> str:
-    return f"{inert.code(record.id)} {record.state}"
+    return f"{escape.code(record.id)} {record.state}"
 
 
 def _refused(item: NotApproved) -> str:
-    return f"pull request {item.pull_request}: {inert.markdown(item.reason)}"
+    return f"pull request {item.pull_request}: {escape.markdown(item.reason)}"
 
 
 def _pull(pull: PullRequest) -> str:
     place = f"[{pull.number}]({pull.url})" if pull.url.startswith("https://") else str(pull.number)
-    return f"{place}: {inert.markdown(pull.title)}"
+    return f"{place}: {escape.markdown(pull.title)}"
 
 
 def _node_lines(facts: DashboardFacts, *, returned: bool) -> Iterator[str]:
@@ -193,4 +193,4 @@ def _node_lines(facts: DashboardFacts, *, returned: bool) -> Iterator[str]:
         for node in nodes:
             is_wanted = (node.state is NodeState.RETURNED) is returned
             if is_wanted and node.state is not NodeState.CLOSED:
-                yield f"{inert.code(node.node)} {node.state} ({inert.code(str(occurrence))})"
+                yield f"{escape.code(node.node)} {node.state} ({escape.code(str(occurrence))})"

@@ -8,24 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from gitbot.execution.facts import ClusterFacts
-from gitbot.execution.state import stop_flag, window_as_merged
+from gitbot.execution.cluster_facts import ClusterFacts
+from gitbot.execution.ledger_folds import stop_flag, window_as_merged
 from gitbot.intents import MaintenanceWindowSpec
 from gitbot.kubernetes.objects import at
-from gitbot.kubevirt.configuration import version_of
+from gitbot.kubevirt.kubevirt_object import version_of
 from gitbot.kubevirt.limits import limits_of
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.diagnosis import Check, Outcome, asked, failed, passed, warned
-from gitbot.model.events import MoveEvent
-from gitbot.model.instants import format_instant
-from gitbot.model.names import CONFIGURATION_FILE
-from gitbot.model.problem import PlacementProblem
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import MoveEvent
+from gitbot.model.plan.diagnosis import Check, Outcome, asked, failed, passed, warned
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.instants import format_instant
+from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.settings import Settings
 from gitbot.workflows.ask.maintenance import cordon_of, nodes_of
-from gitbot.workflows.look import readable_base
-from gitbot.workflows.shell import Shell
-from gitbot.workflows.snapshots import snapshot_branch
-from gitbot.workflows.stops import MAX_SKEW
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.published_snapshots import snapshot_branch
+from gitbot.workflows.core.stop_conditions import MAX_SKEW
+from gitbot.workflows.current_state import readable_base
 
 RBAC = "deploy/rbac"
 APPLY_RBAC = f"kubectl apply -k {RBAC}"
@@ -44,7 +44,7 @@ class Questions(Protocol):
         """Whether migrations have `spec.addedNodeSelector`."""
 
 
-def repository_checks(shell: Shell, *, rehearse: Callable[[], None]) -> tuple[Check, ...]:
+def repository_checks(shell: RunContext, *, rehearse: Callable[[], None]) -> tuple[Check, ...]:
     """Configuration, ledger, published snapshot and stop flag. `rehearse` must not push.
 
     If the base branch has errors, that is one failure; the rest goes by its newest commit without.
@@ -58,7 +58,7 @@ def repository_checks(shell: Shell, *, rehearse: Callable[[], None]) -> tuple[Ch
     )
 
 
-def _base(shell: Shell) -> Iterable[Check]:
+def _base(shell: RunContext) -> Iterable[Check]:
     readable = readable_base(shell)
     base = readable.engine
     name = "configuration/base"
@@ -81,7 +81,7 @@ def _base(shell: Shell) -> Iterable[Check]:
         yield passed("configuration/mode", "mode Enforce: what is approved is carried out")
 
 
-def _ledger(shell: Shell) -> Iterable[Check]:
+def _ledger(shell: RunContext) -> Iterable[Check]:
     ledger = shell.ledger_store.read()
     count = len(ledger.events)
     words = f"{count} {'entry' if count == 1 else 'entries'}, the chain is whole"
@@ -106,7 +106,7 @@ def _push(rehearse: Callable[[], None]) -> Iterable[Check]:
     yield passed("ledger/push", "gitbot may push branch gitbot/ledger (nothing was pushed)")
 
 
-def _snapshot(shell: Shell) -> Iterable[Check]:
+def _snapshot(shell: RunContext) -> Iterable[Check]:
     name = "snapshot/published"
     settings = readable_base(shell).engine.settings
     run = "let `gitbot reconcile` run: every ten minutes, or with --watch"
@@ -131,7 +131,7 @@ def _snapshot(shell: Shell) -> Iterable[Check]:
         yield passed(name, words)
 
 
-def _owners(shell: Shell) -> Iterable[Check]:
+def _owners(shell: RunContext) -> Iterable[Check]:
     """Silent without teams: accounts are asked for only when they approve."""
     settings = readable_base(shell).engine.settings
     named = [
@@ -148,7 +148,7 @@ def _owners(shell: Shell) -> Iterable[Check]:
         yield passed("forge/owners", f"the teams of owners are known: {', '.join(teams)}")
 
 
-def cluster_checks(shell: Shell, questions: Questions) -> tuple[Check, ...]:
+def cluster_checks(shell: RunContext, questions: Questions) -> tuple[Check, ...]:
     found = asked("cluster/clock", lambda: _clock(shell))
     if found[0].outcome is Outcome.FAIL and found[0].fix != _SET_CLOCK:
         return found  # the cluster will not answer the rest either
@@ -164,7 +164,7 @@ def cluster_checks(shell: Shell, questions: Questions) -> tuple[Check, ...]:
 _SET_CLOCK = "synchronise the clocks of this machine and of the control plane (NTP)"
 
 
-def _clock(shell: Shell) -> Iterable[Check]:
+def _clock(shell: RunContext) -> Iterable[Check]:
     skew = shell.cluster.server_time() - shell.clock.now()
     words = f"the API server's clock is {abs(skew)} s {'ahead of' if skew > 0 else 'behind'} ours"
     if abs(skew) > MAX_SKEW:
@@ -207,7 +207,7 @@ def _rights(questions: Questions, settings: Settings) -> Iterable[Check]:
             yield failed(name, f"not allowed: {', '.join(missing)}", fix)
 
 
-def _nodes(shell: Shell, questions: Questions) -> Iterable[Check]:
+def _nodes(shell: RunContext, questions: Questions) -> Iterable[Check]:
     base = readable_base(shell).engine
     cordons = any(
         isinstance(intent.spec, MaintenanceWindowSpec) and intent.spec.drain.cordon == "Gitbot"
@@ -244,7 +244,7 @@ def _pins(questions: Questions) -> Iterable[Check]:
 _SAFE = (1, 6, 1)
 
 
-def _kubevirt(shell: Shell) -> Iterable[Check]:
+def _kubevirt(shell: RunContext) -> Iterable[Check]:
     snapshot = shell.cluster.snapshot()
     found = snapshot.of("KubeVirt")
     if not found:
@@ -264,7 +264,7 @@ def _kubevirt(shell: Shell) -> Iterable[Check]:
     yield _nodes_ready(snapshot)
 
 
-def _cordons(shell: Shell) -> Iterable[Check]:
+def _cordons(shell: RunContext) -> Iterable[Check]:
     """Every cordon of gitbot's that stands, also of occurrences that nobody shows any more."""
     ledger, cluster = shell.ledger_store.read(), shell.cluster_name
     facts = ClusterFacts.of(

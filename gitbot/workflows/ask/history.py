@@ -10,14 +10,14 @@ from gitbot.errors import LedgerError
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import LedgerEvent, NodeChanged, RequestEvent, UnknownEvent
-from gitbot.model.instants import FOREVER
-from gitbot.model.ledger import Ledger
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import LedgerEvent, NodeChanged, RequestEvent, UnknownEvent
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.text.instants import FOREVER
 from gitbot.published.ledger_lines import line_value
-from gitbot.workflows.anchor import Anchor, read_anchor
-from gitbot.workflows.approvals import check_plans
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.ledger.anchor import Anchor, read_anchor
+from gitbot.workflows.ledger.kept_plans import check_plans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Query:
     everything: bool = False  # all lines, not only those of moves
 
 
-def verified(shell: Shell) -> tuple[Ledger, Anchor]:
+def verified(shell: RunContext) -> tuple[Ledger, Anchor]:
     """The ledger and what its anchors say. Raises LedgerError if it is damaged, or went back."""
     anchor = read_anchor(shell)
     ledger = shell.ledger_store.read()

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from gitbot.execution.requests import RequestRecord, fold_requests
+from gitbot.execution.request_records import RequestRecord, fold_requests
 from gitbot.intents import Intent, LoadRuleSpec, MigrationRequestSpec
 from gitbot.intents.compile import allowed_for, request_id
 from gitbot.kubernetes.objects import labels_of, name_of
-from gitbot.model.instants import FOREVER, Interval
-from gitbot.model.request_id import MigrationRequestId, RequestId
-from gitbot.workflows.ask.openings import NextOpening
-from gitbot.workflows.ask.places import Row, nodes_in, vms_in
+from gitbot.model.ledger.request_id import MigrationRequestId, RequestId
+from gitbot.model.text.instants import FOREVER, Interval
+from gitbot.workflows.ask.next_openings import NextOpening
+from gitbot.workflows.ask.node_vm_rows import Row, nodes_in, vms_in
 from gitbot.workflows.ask.status import StatusResult, look_at_all
-from gitbot.workflows.look import Look
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.current_state import CurrentState
 from gitbot.workflows.propose import ConcernSources, breaches_of
-from gitbot.workflows.shell import Shell
 
 _RULES = ("ZoneAntiAffinity", "PlacementRule", "LoadRule")
 _WINDOWS = ("MaintenanceWindow", "FreezeWindow")
@@ -36,7 +36,7 @@ class Listing:
     broken: tuple[str, ...] = ()
 
 
-def listing(shell: Shell, kind: str) -> Listing:
+def listing(shell: RunContext, kind: str) -> Listing:
     """All rows of one kind. Without the cluster, nodes and VMs are not known."""
     seen, page = look_at_all(shell)
     sources = _RowSources(shell=shell, seen=seen, page=page)
@@ -63,7 +63,7 @@ def listing(shell: Shell, kind: str) -> Listing:
 class _RowSources:
     """What the rows of intents, requests and moves are made of."""
 
-    def __init__(self, *, shell: Shell, seen: Look, page: StatusResult) -> None:
+    def __init__(self, *, shell: RunContext, seen: CurrentState, page: StatusResult) -> None:
         self._shell = shell
         self._seen = seen
         self._page = page

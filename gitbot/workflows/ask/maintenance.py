@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gitbot.execution.facts import ClusterFacts
-from gitbot.execution.requests import RequestRecord
-from gitbot.execution.state import NodeRecord, fold_nodes, occurrences_of, window_as_merged
-from gitbot.execution.values import LabelNode, SetUnschedulable
+from gitbot.execution.cluster_facts import ClusterFacts
+from gitbot.execution.executor_types import LabelNode, SetUnschedulable
+from gitbot.execution.ledger_folds import NodeRecord, fold_nodes, occurrences_of, window_as_merged
+from gitbot.execution.request_records import RequestRecord
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
-from gitbot.model.events import NodeChanged, NodeState
-from gitbot.model.ledger import Ledger
-from gitbot.model.request_id import OccurrenceId, RequestId
-from gitbot.workflows.look import Look
+from gitbot.model.ledger.events import NodeChanged, NodeState
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
+from gitbot.workflows.current_state import CurrentState
 from gitbot.workflows.propose import Away
 
 NodesByOccurrence = Mapping[OccurrenceId, tuple[NodeRecord, ...]]
@@ -42,7 +42,11 @@ def nodes_of(ledger: Ledger, cluster: str) -> NodesByOccurrence:
 
 
 def maintenance(
-    seen: Look, records: Mapping[RequestId, RequestRecord], away: tuple[Away, ...], *, apply: str
+    seen: CurrentState,
+    records: Mapping[RequestId, RequestRecord],
+    away: tuple[Away, ...],
+    *,
+    apply: str,
 ) -> Mapping[OccurrenceId, tuple[NodeStatus, ...]]:
     """Occurrences with a node that is not back, or whose VMs are due home.
 
@@ -81,7 +85,7 @@ def maintenance(
 _AWAY = (NodeState.DRAINING, NodeState.READY)
 
 
-def _pending(seen: Look) -> frozenset[str]:
+def _pending(seen: CurrentState) -> frozenset[str]:
     """Nodes about which the next pass would write something."""
     changed = {item.facts.node for item in seen.steps.events if isinstance(item, NodeChanged)}
     effects = seen.steps.effects
@@ -90,7 +94,7 @@ def _pending(seen: Look) -> frozenset[str]:
     )
 
 
-def _done(seen: Look, occurrence: OccurrenceId) -> str:
+def _done(seen: CurrentState, occurrence: OccurrenceId) -> str:
     """What says that a node of it is back: Uncordoned, Rebooted or Command."""
     for item in seen.approvals.approved:
         if item.id == occurrence.drain and item.terms.maintenance is not None:
@@ -146,7 +150,7 @@ def _draining(
 
 
 def _unplanned(
-    seen: Look,
+    seen: CurrentState,
     facts: ClusterFacts,
     records: Mapping[RequestId, RequestRecord],
     occurrence: OccurrenceId,

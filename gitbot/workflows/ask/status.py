@@ -6,35 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from gitbot.errors import ClusterError, UsageError
-from gitbot.execution.accept import is_known, may_enter
-from gitbot.execution.requests import MoveRecord, RequestRecord, RequestState, fold_requests
-from gitbot.execution.values import Approved, Waiting
+from gitbot.execution.admit_plans import can_admit, is_known
+from gitbot.execution.executor_types import Approved, Waiting
+from gitbot.execution.request_records import MoveRecord, RequestRecord, RequestState, fold_requests
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.events import MoveState
-from gitbot.model.request_id import (
-    OccurrenceId,
-    RequestId,
-    parse_request_id,
-)
-from gitbot.model.words import nearest
+from gitbot.model.ledger.events import MoveState
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId, parse_request_id
+from gitbot.model.text.wording import nearest
 from gitbot.ports.forge import PullRequest, PullState
-from gitbot.workflows.approvals import concern_branch
-from gitbot.workflows.ask.exceptions import PolicyException, exceptions
+from gitbot.workflows.approval.read_approvals import concern_branch
+from gitbot.workflows.ask.foreign_movers import OtherMover, movers_beside
 from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
-from gitbot.workflows.ask.movers import OtherMover, movers_beside
-from gitbot.workflows.ask.openings import EMPTY, NextOpening, is_empty, next_openings
-from gitbot.workflows.ask.people import (
-    before_merge,
-    changing_intents,
-    concern_of,
-    is_own,
-)
-from gitbot.workflows.ask.stops import ENFORCE, RESUME, StopLine, stop_lines
-from gitbot.workflows.look import (
-    Look,
+from gitbot.workflows.ask.next_openings import EMPTY, NextOpening, is_empty, next_openings
+from gitbot.workflows.ask.open_pulls import before_merge, changing_intents, concern_of, is_own
+from gitbot.workflows.ask.policy_waivers import PolicyWaiver, exceptions
+from gitbot.workflows.ask.stop_lines import ENFORCE, RESUME, StopLine, stop_lines
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.stop_conditions import observe_mode_reason
+from gitbot.workflows.current_state import (
+    CurrentState,
     ReadableBase,
-    look,
     look_without_cluster,
+    read_current_state,
     readable_base,
 )
 from gitbot.workflows.propose import (
@@ -43,8 +36,6 @@ from gitbot.workflows.propose import (
     away_from_home,
     not_planned,
 )
-from gitbot.workflows.shell import Shell
-from gitbot.workflows.stops import observes
 
 NOTHING = "nothing is approved: "
 _FAILED = (RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED)
@@ -131,7 +122,7 @@ class StatusResult:
     away: tuple[Away, ...] = ()
     openings: tuple[NextOpening, ...] = ()
     owners: tuple[Unconsented, ...] = ()
-    exceptions: tuple[PolicyException, ...] = ()
+    exceptions: tuple[PolicyWaiver, ...] = ()
     movers: tuple[OtherMover, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()
     not_planned: tuple[NotPlanned, ...] = ()
@@ -149,7 +140,7 @@ class StatusResult:
         return {node.record.node: node.unplanned for node in nodes if node.unplanned}
 
 
-def status(shell: Shell, *, request: str = "") -> StatusResult:
+def status(shell: RunContext, *, request: str = "") -> StatusResult:
     """Look at everything, or at one `request`, finished or not.
 
     If the cluster cannot be read, the result has the rest, and `not_read` says why; if the base
@@ -161,19 +152,19 @@ def status(shell: Shell, *, request: str = "") -> StatusResult:
     return _only(result, request, fold_requests(seen.ledger, shell.cluster_name), seen)
 
 
-def look_at_all(shell: Shell) -> tuple[Look, StatusResult]:
+def look_at_all(shell: RunContext) -> tuple[CurrentState, StatusResult]:
     """As `status`, with the look that it is made from."""
     ledger = shell.ledger_store.read()
     readable = readable_base(shell)
     base = readable.engine
     try:
-        seen = look(shell, ledger, base=base)
+        seen = read_current_state(shell, ledger, base=base)
     except ClusterError as error:
         seen = look_without_cluster(shell, ledger, unread=str(error), base=base)
     return seen, _whole(shell, seen, readable)
 
 
-def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
+def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> StatusResult:
     records = fold_requests(seen.ledger, shell.cluster_name)
     opened = shell.forge.list_pulls(state=PullState.OPEN)
     pulls = tuple(pull for pull in opened if is_own(shell, pull))
@@ -185,7 +176,7 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
     return StatusResult(
         cluster=shell.cluster_name,
         now=seen.now,
-        stop=seen.stop or observes(seen.base.settings),
+        stop=seen.stop or observe_mode_reason(seen.base.settings),
         mode=seen.base.settings.mode,
         commit=readable.commit,
         broken=readable.broken,
@@ -226,8 +217,8 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
 
 
 def _opening(
-    shell: Shell,
-    seen: Look,
+    shell: RunContext,
+    seen: CurrentState,
     item: NextOpening,
     wishes: tuple[NotPlanned, ...],
     pulls: tuple[PullRequest, ...],
@@ -242,11 +233,15 @@ def _opening(
 
 
 def _only(
-    whole: StatusResult, request: str, records: Mapping[RequestId, RequestRecord], seen: Look
+    whole: StatusResult,
+    request: str,
+    records: Mapping[RequestId, RequestRecord],
+    seen: CurrentState,
 ) -> StatusResult:
     """That request alone: its moves, its nodes and VMs, and what keeps it from starting."""
     known = parse_request_id(request)
     record = records.get(known) if known is not None else None
+    branch = concern_branch(whole.cluster, concern_of(known) if known is not None else "")
     one = replace(
         whole,
         requests=(_request(seen, record),) if record is not None else (),
@@ -261,12 +256,7 @@ def _only(
             if request in (item.occurrence.drain, item.occurrence.homecoming)
         ),
         openings=tuple(item for item in whole.openings if item.request == request),
-        pulls=tuple(
-            pull
-            for pull in whole.pulls
-            if pull.branch
-            == concern_branch(whole.cluster, concern_of(known) if known is not None else "")
-        ),
+        pulls=tuple(pull for pull in whole.pulls if pull.branch == branch),
         people=(),
         exceptions=(),
         movers=(),
@@ -292,7 +282,7 @@ def _only(
     return one
 
 
-def _request(seen: Look, record: RequestRecord) -> RequestStatus:
+def _request(seen: CurrentState, record: RequestRecord) -> RequestStatus:
     waiting = {item.move: item for item in seen.steps.waiting if item.request == record.id}
     moves = tuple(_move(move, waiting.get(number)) for number, move in sorted(record.moves.items()))
     return RequestStatus(record=record, moves=moves, next_command=_next(seen, record))
@@ -304,7 +294,7 @@ def _move(record: MoveRecord, waiting: Waiting | None) -> MoveStatus:
     return MoveStatus(record=record, waits=waiting.reason, until=waiting.until)
 
 
-def _next(seen: Look, record: RequestRecord) -> str:
+def _next(seen: CurrentState, record: RequestRecord) -> str:
     if seen.stop and not record.finished:
         return "" if seen.ledger.unknown(seen.problem.cluster) else RESUME
     if any(item.request == record.id for item in seen.steps.stale):
@@ -315,7 +305,7 @@ def _next(seen: Look, record: RequestRecord) -> str:
     return "" if record.finished else apply_command(seen)
 
 
-def not_applied(seen: Look, cluster: str) -> tuple[NotApplied, ...]:
+def not_applied(seen: CurrentState, cluster: str) -> tuple[NotApplied, ...]:
     """Merged and approved, but no pass of apply has taken it up."""
     records = fold_requests(seen.ledger, cluster)
     return tuple(
@@ -331,10 +321,10 @@ def not_applied(seen: Look, cluster: str) -> tuple[NotApplied, ...]:
 
 def _is_new(item: Approved, record: RequestRecord) -> bool:
     new = tuple(move for move in item.moves if not is_known(record, item, move))
-    return bool(new) and may_enter(record, item, new)
+    return bool(new) and can_admit(record, item, new)
 
 
-def apply_command(seen: Look) -> str:
+def apply_command(seen: CurrentState) -> str:
     """The command that carries on with approved work."""
     if not seen.base.settings.applies:
         return ENFORCE

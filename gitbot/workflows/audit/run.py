@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gitbot.audit import AuditFinding, LoadQuestion, audit_cluster, load_findings, of_finding
-from gitbot.constraints.instances import Instances
+from gitbot.constraints.moves.instances import Instances
 from gitbot.intents import IntentSet
 from gitbot.intents.compile import compile_rules
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import ConcernState
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.ledger import Ledger, concern_of
-from gitbot.model.names import CONFIGURATION_FILE, IntentRef
-from gitbot.workflows.audit.record import dated, standing_since
-from gitbot.workflows.audit.windows import departures
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import ConcernState
+from gitbot.model.ledger.ledger import Ledger, concern_of
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.text.names import CONFIGURATION_FILE, IntentRef
+from gitbot.workflows.audit.audit_record import dated, standing_since
+from gitbot.workflows.audit.due_nodes import departures
+from gitbot.workflows.core.revision import Revision
 from gitbot.workflows.propose import heal_concern
-from gitbot.workflows.revision import Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

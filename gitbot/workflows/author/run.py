@@ -8,16 +8,16 @@ from typing import Any
 
 from gitbot.documents import read_documents, write_shown
 from gitbot.errors import ConflictError, RepositoryError, UnreachableError
-from gitbot.execution.requests import fold_requests
+from gitbot.execution.request_records import fold_requests
 from gitbot.kubernetes.objects import at
-from gitbot.model.ledger import Ledger
-from gitbot.model.names import API_VERSION
-from gitbot.model.request_id import DrainId, MigrationRequestId
-from gitbot.ports.already import says_already
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import DrainId, MigrationRequestId
+from gitbot.model.text.names import API_VERSION
 from gitbot.ports.forge import PullRequest, PullState
+from gitbot.ports.idempotence import is_up_to_date
 from gitbot.workflows.check import CheckResult, check_texts
-from gitbot.workflows.revision import INTENTS, Texts, texts_at
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.revision import INTENTS, Texts, texts_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class NewIntent:
         )
 
 
-def with_free_name(shell: Shell, new: NewIntent) -> NewIntent:
+def with_free_name(shell: RunContext, new: NewIntent) -> NewIntent:
     """The intent under its name, or the first with a number behind it that nothing has or had.
 
     A request's name is used once: finished requests keep theirs.
@@ -76,7 +76,7 @@ def with_free_name(shell: Shell, new: NewIntent) -> NewIntent:
     return next(item for item in named if item.name not in taken and item.branch not in branches)
 
 
-def open_already(shell: Shell, new: NewIntent) -> PullRequest | None:
+def open_already(shell: RunContext, new: NewIntent) -> PullRequest | None:
     """The open pull request that asks for the same, whatever its name and note are."""
     for pull in shell.forge.list_pulls(state=PullState.OPEN):
         verb, _, rest = pull.branch.partition("/")
@@ -107,10 +107,10 @@ def _same(data: bytes, path: str, new: NewIntent) -> bool:
     specs = [
         {key: value for key, value in spec.items() if key != "note"} for spec in (found, new.spec)
     ]
-    return at(there.value, "kind") == new.kind and says_already(*specs)
+    return at(there.value, "kind") == new.kind and is_up_to_date(*specs)
 
 
-def check_new(shell: Shell, new: NewIntent) -> CheckResult:
+def check_new(shell: RunContext, new: NewIntent) -> CheckResult:
     """What the check of a pull request with this intent would say now."""
     base = shell.repository.commit(shell.base_branch).id
     ledger: Ledger = shell.ledger_store.read()
@@ -122,7 +122,7 @@ def check_new(shell: Shell, new: NewIntent) -> CheckResult:
     return check_texts(shell, ledger, before=before, after=after)
 
 
-def open_new(shell: Shell, new: NewIntent) -> PullRequest:
+def open_new(shell: RunContext, new: NewIntent) -> PullRequest:
     """Commit the file on its branch and open the pull request. Raises ConflictError."""
     hint = "choose another name with --name"
     if any(pull.branch == new.branch for pull in shell.forge.list_pulls(state=PullState.OPEN)):
@@ -139,7 +139,7 @@ def open_new(shell: Shell, new: NewIntent) -> PullRequest:
 
 
 def open_change(
-    shell: Shell,
+    shell: RunContext,
     *,
     base: str,
     branch: str,

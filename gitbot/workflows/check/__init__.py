@@ -8,12 +8,7 @@ publishes again if what was shown may no longer hold.
 
 from __future__ import annotations
 
-from gitbot.workflows.check.one import (
-    VmVerdict,
-    check_one,
-    evidence_of,
-    judge_vm,
-)
+from gitbot.workflows.check.not_plannable import in_time
 from gitbot.workflows.check.override import override
 from gitbot.workflows.check.publish import (
     PublishResult,
@@ -26,23 +21,23 @@ from gitbot.workflows.check.publish import (
 )
 from gitbot.workflows.check.refresh import refresh_pulls
 from gitbot.workflows.check.run import (
-    PATIENCE,
+    PLANNING_TIMEOUT,
     CheckResult,
     Planned,
     check,
-    plan_here,
-    refused,
+    invalid_texts_result,
+    plan_in_process,
 )
-from gitbot.workflows.check.scope import ClusterScope, Evidence
-from gitbot.workflows.check.unplanned import in_time
+from gitbot.workflows.check.scope import ClusterScope, PlanningInputs
+from gitbot.workflows.check.single_subject import VmVerdict, check_one, evidence_of, judge_vm
 from gitbot.workflows.check.verdicts import checks_of
 
 __all__ = [
-    "PATIENCE",
+    "PLANNING_TIMEOUT",
     "CheckResult",
     "ClusterScope",
-    "Evidence",
     "Planned",
+    "PlanningInputs",
     "PublishResult",
     "VmVerdict",
     "check",
@@ -53,12 +48,12 @@ __all__ = [
     "checks_of",
     "evidence_of",
     "in_time",
+    "invalid_texts_result",
     "judge_vm",
     "on_top",
     "override",
-    "plan_here",
+    "plan_in_process",
     "publish",
     "publish_group",
     "refresh_pulls",
-    "refused",
 ]

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from gitbot.errors import UsageError
 from gitbot.execution.consent import is_bot
-from gitbot.model.events import Override, PolicyOverridden
-from gitbot.model.findings import Severity
-from gitbot.model.ledger import Ledger, pull_file
+from gitbot.model.ledger.events import Override, PolicyOverridden
+from gitbot.model.ledger.ledger import Ledger, pull_file
+from gitbot.model.plan.findings import Severity
 from gitbot.ports.forge import PullRequest, PullState
-from gitbot.reports import inert, marker
-from gitbot.workflows.approvals import read_approvals
+from gitbot.reports import escape, marker
+from gitbot.workflows.approval.read_approvals import read_approvals
 from gitbot.workflows.check.publish import check_pull, publish
-from gitbot.workflows.engine import Engine
-from gitbot.workflows.feedback import own_comment
-from gitbot.workflows.journal import Journal, retried
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.revision_engine import RevisionEngine
+from gitbot.workflows.ledger.writer import Journal, retried
+from gitbot.workflows.pulls.statuses import own_comment
 
 
-def override(shell: Shell, *, number: int, policy: str, by: str, why: str) -> str:
+def override(shell: RunContext, *, number: int, policy: str, by: str, why: str) -> str:
     """Record it, and show the plan again. The answer in Markdown; UsageError if it is refused."""
     retried(lambda: _record(shell, number=number, policy=policy, by=by, why=why))
     if shell.forge.get_pull(number).state is PullState.OPEN:
         publish(shell, number=number)
-    name = inert.code(policy)
-    return (
-        f"{name} is overridden by {inert.code(by)} for this plan alone; another plan needs it again"
-    )
+    name = escape.code(policy)
+    who = escape.code(by)
+    return f"{name} is overridden by {who} for this plan alone; another plan needs it again"
 
 
-def _record(shell: Shell, *, number: int, policy: str, by: str, why: str) -> None:
+def _record(shell: RunContext, *, number: int, policy: str, by: str, why: str) -> None:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     pull = shell.forge.get_pull(number)
@@ -51,7 +50,9 @@ def _record(shell: Shell, *, number: int, policy: str, by: str, why: str) -> Non
     )
 
 
-def _must_be_named(shell: Shell, base: Engine, pull: PullRequest, *, policy: str, by: str) -> None:
+def _must_be_named(
+    shell: RunContext, base: RevisionEngine, pull: PullRequest, *, policy: str, by: str
+) -> None:
     owners = [
         owner for item in base.settings.overrides if item.policy == policy for owner in item.owners
     ]
@@ -66,7 +67,7 @@ def _must_be_named(shell: Shell, base: Engine, pull: PullRequest, *, policy: str
         raise UsageError(f"{by} may not override {policy}", hint=f"ask {' or '.join(owners)}")
 
 
-def _is(shell: Shell, owner: str, account: str) -> bool:
+def _is(shell: RunContext, owner: str, account: str) -> bool:
     if "/" not in owner:
         return owner[1:].lower() == account.lower()
     members = shell.forge.team_members(owner) or frozenset()
@@ -74,7 +75,7 @@ def _is(shell: Shell, owner: str, account: str) -> bool:
 
 
 def _denied(
-    shell: Shell, ledger: Ledger, base: Engine, pull: PullRequest, policy: str
+    shell: RunContext, ledger: Ledger, base: RevisionEngine, pull: PullRequest, policy: str
 ) -> tuple[str, ...]:
     """The digests that the policy denies: of the plan shown now, or of those that were approved."""
     if pull.state is PullState.MERGED:

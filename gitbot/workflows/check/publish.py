@@ -15,37 +15,37 @@ from gitbot.errors import (
     UnreachableError,
     UsageError,
 )
-from gitbot.execution.requests import fold_requests
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import PlanShown
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.ledger import Ledger
+from gitbot.execution.request_records import fold_requests
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import PlanShown
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.plan.findings import Finding, Severity
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.reports import markdown, marker, refusal
-from gitbot.workflows import labels
-from gitbot.workflows.approvals import concern_branch, read_approvals
-from gitbot.workflows.check.owners import is_said, with_owners
-from gitbot.workflows.check.record import (
+from gitbot.workflows.approval.base_history import check_history
+from gitbot.workflows.approval.read_approvals import concern_branch, read_approvals
+from gitbot.workflows.approval.stale_reviews import CHANGED, must_approve_again, superseded
+from gitbot.workflows.check.not_plannable import conflict, in_time, unreadable
+from gitbot.workflows.check.owner_comment import is_said, with_owners
+from gitbot.workflows.check.run import CheckResult, Planning, check
+from gitbot.workflows.check.scope import PlanningInputs
+from gitbot.workflows.check.shown_record import (
     NOT_FETCHED,
+    is_new_plan,
     is_recorded,
     record_of,
-    replaces,
-    write_pause,
+    withdraw_shown_plan,
     write_record,
 )
-from gitbot.workflows.check.run import CheckResult, Planning, check
-from gitbot.workflows.check.scope import Evidence
-from gitbot.workflows.check.unplanned import conflict, in_time, unreadable
 from gitbot.workflows.check.verdicts import checks_of
-from gitbot.workflows.feedback import set_check
-from gitbot.workflows.journal import Journal, retried
-from gitbot.workflows.labels import set_labels
-from gitbot.workflows.past import past_of, reservations
-from gitbot.workflows.reapproval import CHANGED, must_approve_again, superseded
-from gitbot.workflows.revision import Texts, manifest_folders, read_change, texts_at
-from gitbot.workflows.rewritten import check_history
-from gitbot.workflows.shell import Shell
-from gitbot.workflows.stops import forge_skew
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.revision import Texts, manifest_folders, read_change, texts_at
+from gitbot.workflows.core.stop_conditions import forge_skew
+from gitbot.workflows.ledger.request_history import request_history, reservations
+from gitbot.workflows.ledger.writer import Journal, retried
+from gitbot.workflows.pulls import labels
+from gitbot.workflows.pulls.labels import set_labels
+from gitbot.workflows.pulls.statuses import set_check
 
 OWN = "gitbot/pull/"  # prefix of the branches of gitbot's own pull requests
 
@@ -65,11 +65,13 @@ class PublishResult:
     unread: str = ""  # why its head could not be fetched, if it is not to blame
 
 
-def publish(shell: Shell, *, number: int, snapshot: ClusterSnapshot | None = None) -> PublishResult:
+def publish(
+    shell: RunContext, *, number: int, snapshot: ClusterSnapshot | None = None
+) -> PublishResult:
     return retried(lambda: _publish(shell, number=number, snapshot=snapshot))
 
 
-def _publish(shell: Shell, *, number: int, snapshot: ClusterSnapshot | None) -> PublishResult:
+def _publish(shell: RunContext, *, number: int, snapshot: ClusterSnapshot | None) -> PublishResult:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     pull = shell.forge.get_pull(number)
@@ -83,14 +85,14 @@ def _publish(shell: Shell, *, number: int, snapshot: ClusterSnapshot | None) -> 
     base = shell.repository.commit(shell.base_branch).id
     outcome = check_pull(shell, ledger, pull, base=base, snapshot=snapshot)
     if is_own_proposal(shell, pull):
-        digest, wrote = "", _say_beside(shell, pull, outcome)
+        digest, wrote = "", _write_foreign_checks(shell, pull, outcome)
     else:
         digest = outcome.judged.digest if outcome.judged else ""
-        wrote = _say(shell, journal, pull, outcome, base=base)
+        wrote = _write_to_pull(shell, journal, pull, outcome, base=base)
     return PublishResult(pull=pull, check=outcome, digest=digest, wrote=wrote)
 
 
-def publish_group(shell: Shell, *, commit: str) -> CheckResult:
+def publish_group(shell: RunContext, *, commit: str) -> CheckResult:
     """Judge a merge queue's commit and write its checks: no record, no comment.
 
     Approval still comes from the plan shown on each pull request in the group.
@@ -103,7 +105,7 @@ def publish_group(shell: Shell, *, commit: str) -> CheckResult:
     return outcome
 
 
-def check_group(shell: Shell, *, commit: str) -> CheckResult:
+def check_group(shell: RunContext, *, commit: str) -> CheckResult:
     """Judge a commit on top of the base; raises UsageError if it is not on top."""
     if not on_top(shell, commit):
         raise UsageError(f"{commit[:12]} is not a commit on top of {shell.base_branch}")
@@ -121,7 +123,7 @@ def check_group(shell: Shell, *, commit: str) -> CheckResult:
     return check_pull(shell, ledger, group)
 
 
-def on_top(shell: Shell, commit: str) -> bool:
+def on_top(shell: RunContext, commit: str) -> bool:
     """Whether a commit can be fetched and contains the whole base branch."""
     try:
         shell.repository.fetch_commit(commit)
@@ -134,7 +136,7 @@ def on_top(shell: Shell, commit: str) -> bool:
 
 
 def check_pull(
-    shell: Shell,
+    shell: RunContext,
     ledger: Ledger,
     pull: PullRequest,
     *,
@@ -171,7 +173,7 @@ def check_pull(
 
 
 def check_texts(
-    shell: Shell,
+    shell: RunContext,
     ledger: Ledger,
     *,
     before: Texts,
@@ -188,10 +190,10 @@ def check_texts(
     return in_time(
         lambda patience: check(
             reading(after, protected.revision).remembering(ledger),
-            Evidence(
+            PlanningInputs(
                 snapshot=snapshot or shell.cluster.snapshot(),
                 now=shell.clock.now(),
-                past=past_of(ledger, shell.cluster_name),
+                past=request_history(ledger, shell.cluster_name),
                 reservations=reservations(approved, records),
             ),
             before=protected.intents,
@@ -205,7 +207,7 @@ def check_texts(
     )
 
 
-def _fetch_head(shell: Shell, pull: PullRequest) -> tuple[Finding, ...]:
+def _fetch_head(shell: RunContext, pull: PullRequest) -> tuple[Finding, ...]:
     """Fetch the head; returns findings if the pull request itself makes that impossible.
 
     UnreachableError passes through: nothing can be reported about the pull request then.
@@ -226,13 +228,13 @@ def _fetch_head(shell: Shell, pull: PullRequest) -> tuple[Finding, ...]:
     return ()
 
 
-def is_own_proposal(shell: Shell, pull: PullRequest) -> bool:
+def is_own_proposal(shell: RunContext, pull: PullRequest) -> bool:
     """Whether a pull request is gitbot's own and shows its plan already, for any cluster."""
     own = pull.author == shell.forge.bot and pull.branch.startswith(OWN)
     return own and pull.branch != concern_branch(shell.cluster_name, "tidy")
 
 
-def _say_beside(shell: Shell, pull: PullRequest, outcome: CheckResult) -> bool:
+def _write_foreign_checks(shell: RunContext, pull: PullRequest, outcome: CheckResult) -> bool:
     """Write this cluster's checks, which may be required, on another cluster's proposal."""
     if pull.branch.startswith(concern_branch(shell.cluster_name, "")):
         return False
@@ -241,8 +243,8 @@ def _say_beside(shell: Shell, pull: PullRequest, outcome: CheckResult) -> bool:
     return any(wrote)
 
 
-def _say(
-    shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult, *, base: str
+def _write_to_pull(
+    shell: RunContext, journal: Journal, pull: PullRequest, outcome: CheckResult, *, base: str
 ) -> bool:
     """Record first, then comment and checks: nobody can approve what the ledger lacks.
 
@@ -253,12 +255,12 @@ def _say(
     records = journal.ledger.shown(pull.number, cluster=shell.cluster_name)
     record = record_of(shell, pull, outcome, base=base)
     fresh = not is_recorded(records, record)
-    replacing = fresh and bool(records) and replaces(records[-1], record)
+    replacing = fresh and bool(records) and is_new_plan(records[-1], record)
     if replacing:
         # a review may have come in during planning; a push too, but this plan is of this head
         pull = replace(pull, reviews=shell.forge.get_pull(pull.number).reviews)
         if records[-1].digest and records[-1].head == pull.head:
-            write_pause(shell, journal, pull, records[-1])
+            withdraw_shown_plan(shell, journal, pull, records[-1])
     elif fresh:
         write_record(journal, outcome, record)
     shown = (*records, record) if fresh else records
@@ -280,22 +282,22 @@ def _say(
     return set_labels(shell, pull, labels_of(outcome, changed=bool(notice))) or wrote
 
 
-def _kept(shell: Shell, pull: PullRequest, outcome: CheckResult) -> CheckResult:
+def _kept(shell: RunContext, pull: PullRequest, outcome: CheckResult) -> CheckResult:
     """With the address of the report, for the comment; checks are compared as a whole."""
     if outcome.judged is None:
         return outcome
-    diff = shell.kept(f"pull-{pull.number}", outcome.judged.diff)
+    diff = shell.with_report_link(f"pull-{pull.number}", outcome.judged.diff)
     return replace(outcome, judged=replace(outcome.judged, diff=diff))
 
 
-def _must_be_seen(shell: Shell, journal: Journal, pull: PullRequest, notice: str) -> None:
+def _must_be_seen(shell: RunContext, journal: Journal, pull: PullRequest, notice: str) -> None:
     """Raises ConflictError if somebody approved between two plans, so that it is reported now."""
     records = journal.ledger.shown(pull.number, cluster=shell.cluster_name)
     if not notice and must_approve_again(shell.forge, shell.forge.get_pull(pull.number), records):
         raise ConflictError(f"pull request {pull.number} was approved while its plan changed")
 
 
-def _must_be_newest(shell: Shell, journal: Journal, pull: PullRequest) -> None:
+def _must_be_newest(shell: RunContext, journal: Journal, pull: PullRequest) -> None:
     """Raises ConflictError if another run recorded a plan while this one wrote its own.
 
     The other plan's comment may then be below ours, and a reader would approve a plan that is not
@@ -309,7 +311,7 @@ def _must_be_newest(shell: Shell, journal: Journal, pull: PullRequest) -> None:
 
 
 def comment_of(
-    shell: Shell,
+    shell: RunContext,
     outcome: CheckResult,
     *,
     notice: str = "",

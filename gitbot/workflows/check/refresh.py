@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from gitbot.errors import ForgeRefused, UnreachableError
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import PlanShown
-from gitbot.model.ledger import Ledger
-from gitbot.ports.already import says_already
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import PlanShown
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.forge import CheckState, PullRequest, PullState
-from gitbot.workflows import labels
-from gitbot.workflows.approvals import concern_branch
+from gitbot.ports.idempotence import is_up_to_date
+from gitbot.workflows.approval.read_approvals import concern_branch
 from gitbot.workflows.check.publish import (
     OWN,
     NotOpen,
@@ -17,18 +16,19 @@ from gitbot.workflows.check.publish import (
     is_own_proposal,
     publish,
 )
-from gitbot.workflows.check.record import is_due, is_not_fetched
 from gitbot.workflows.check.run import CheckResult
-from gitbot.workflows.check.verdicts import PLAN, says
-from gitbot.workflows.feedback import GIVEN, OWNERS, context_of
-from gitbot.workflows.shell import Shell
-from gitbot.workflows.stops import forge_skew
+from gitbot.workflows.check.shown_record import is_due, is_not_fetched
+from gitbot.workflows.check.verdicts import PLAN, status_shows
+from gitbot.workflows.core.context import RunContext, status_name
+from gitbot.workflows.core.stop_conditions import forge_skew
+from gitbot.workflows.pulls import labels
+from gitbot.workflows.pulls.statuses import GIVEN, OWNERS
 
 MAX_NOT_FETCHED = 3  # heads that one pass fails to fetch before it stops; each may take a minute
 
 
 def refresh_pulls(
-    shell: Shell,
+    shell: RunContext,
     *,
     snapshot: ClusterSnapshot | None = None,
     every: bool = False,
@@ -72,7 +72,9 @@ def refresh_pulls(
     return tuple(results)
 
 
-def _is_wanted(shell: Shell, ledger: Ledger, pull: PullRequest, base: str, *, every: bool) -> bool:
+def _is_wanted(
+    shell: RunContext, ledger: Ledger, pull: PullRequest, base: str, *, every: bool
+) -> bool:
     records = ledger.shown(pull.number, cluster=shell.cluster_name)
     if not (bool(records) or every or pull.branch.startswith(OWN)):
         return False
@@ -83,7 +85,7 @@ def _is_wanted(shell: Shell, ledger: Ledger, pull: PullRequest, base: str, *, ev
     return not said or _waits_for_owners(shell, pull, base)
 
 
-def _wants_a_plan(shell: Shell, pull: PullRequest) -> bool:
+def _wants_a_plan(shell: RunContext, pull: PullRequest) -> bool:
     """Not gitbot's own proposals, except other clusters' without this cluster's check."""
     if not is_own_proposal(shell, pull):
         return True
@@ -92,11 +94,11 @@ def _wants_a_plan(shell: Shell, pull: PullRequest) -> bool:
     return not _has_check(shell, pull)
 
 
-def _waits_for_owners(shell: Shell, pull: PullRequest, base: str) -> bool:
+def _waits_for_owners(shell: RunContext, pull: PullRequest, base: str) -> bool:
     """Whether an owner's approval was missing or given: it may have come, or been dismissed."""
     if not shell.read_base(base).settings.owners:
         return False
-    name = context_of(shell, OWNERS)
+    name = status_name(shell, OWNERS)
     return any(
         status.context == name
         and (status.state is CheckState.PENDING or status.description == GIVEN)
@@ -104,14 +106,14 @@ def _waits_for_owners(shell: Shell, pull: PullRequest, base: str) -> bool:
     )
 
 
-def _has_check(shell: Shell, pull: PullRequest, record: PlanShown | None = None) -> bool:
+def _has_check(shell: RunContext, pull: PullRequest, record: PlanShown | None = None) -> bool:
     """Whether this cluster's check is on the head, and says what the record has.
 
     It is written after everything else, so an older one is a sign that a run ended before.
     """
-    name = context_of(shell, PLAN)
+    name = status_name(shell, PLAN)
     return any(
-        status.context == name and (record is None or says(status, record.digest))
+        status.context == name and (record is None or status_shows(status, record.digest))
         for status in shell.forge.list_statuses(pull.head)
     )
 
@@ -123,4 +125,4 @@ def _is_current(record: PlanShown, pull: PullRequest, base: str, now: int) -> bo
     """
     if labels.STALE in pull.labels or is_due(record, now):
         return False
-    return says_already((record.head, record.shown.base), (pull.head, base))
+    return is_up_to_date((record.head, record.shown.base), (pull.head, base))

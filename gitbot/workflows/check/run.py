@@ -10,29 +10,29 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from gitbot.calendar import Appointment, changed_openings
-from gitbot.errors import Interrupted
+from gitbot.errors import UserInterrupt
 from gitbot.intents import IntentSet, stops, without_clockless, without_finished
-from gitbot.intents.agenda import Agenda
-from gitbot.model.findings import Finding, Severity, sort_key
-from gitbot.model.names import CONFIGURATION_FILE
-from gitbot.model.plan import Hold, PlacementPlan
-from gitbot.model.problem import PlacementProblem
-from gitbot.model.watch import NOBODY, Onlooker
+from gitbot.intents.calendar_events import Agenda
+from gitbot.model.plan.findings import Finding, Severity, sort_key
+from gitbot.model.plan.plan import Hold, PlacementPlan
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.progress import NO_PROGRESS, PlanningProgress
+from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.planner import make_plan
 from gitbot.reports import Diff, Preview, YearAhead
 from gitbot.settings import Settings
 from gitbot.workflows.check.scope import (
+    CheckGoals,
     ClusterScope,
-    Evidence,
-    Work,
+    PlanningInputs,
+    downgrade_known_errors,
     pull_request_scope,
-    softened,
     whole_tree,
 )
-from gitbot.workflows.check.windows import window_findings
-from gitbot.workflows.judged_plan import JudgedPlan, hold_findings, judge_plan
-from gitbot.workflows.leaving import without_closed
-from gitbot.workflows.revision import Revision, manifest_folders
+from gitbot.workflows.check.window_findings import window_findings
+from gitbot.workflows.core.draining_nodes import drop_closing_drains
+from gitbot.workflows.core.judged_plan import JudgedPlan, hold_findings, judge_plan
+from gitbot.workflows.core.revision import Revision, manifest_folders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +78,12 @@ class CheckResult:
 
 def check(
     revision: Revision,
-    evidence: Evidence,
+    evidence: PlanningInputs,
     *,
     before: IntentSet | None = None,
     changed: Iterable[str] = (),
     pull_request: int = 0,
-    onlooker: Onlooker = NOBODY,
+    onlooker: PlanningProgress = NO_PROGRESS,
     planning: Planning | None = None,
 ) -> CheckResult:
     """Check a revision alone, or with `before` what it adds to these intents of the base.
@@ -93,16 +93,17 @@ def check(
     """
     revision = replace(revision, findings=(*revision.findings, *_too_many(revision, before)))
     if any(map(stops, revision.findings)):
-        return refused(revision)
+        return invalid_texts_result(revision)
     known = without_finished(revision.findings, revision.intents, lambda: evidence.past.finished)
     if revision.settings.cluster(revision.cluster) is None:
         return _unknown_cluster(revision.cluster, revision.settings, revision.findings)
     onlooker.begins("compiling rules")
     scope = ClusterScope.of(revision, evidence, before)
     planned = planning(scope, onlooker) if planning else None
-    work, problem, found = _asked(scope)
+    work, problem, found = _problem_of(scope)
     plan, previews, more = _plan(scope, problem, work, onlooker, changed, planned=planned)
-    plan, problem = without_closed(plan, work.goals), replace(problem, goals=work.goals)
+    plan, problem = drop_closing_drains(plan, work.goals), replace(problem, goals=work.goals)
+    softer = downgrade_known_errors(found, scope)
     made = judge_plan(
         revision,
         problem,
@@ -110,7 +111,7 @@ def check(
         pull_request=pull_request,
         clock=evidence.clock,
         emptying=evidence.past.emptying,
-        findings=(*without_clockless(known), *work.findings, *softened(found, scope), *more),
+        findings=(*without_clockless(known), *work.findings, *softer, *more),
         previews=previews,
     )
     return CheckResult(
@@ -157,17 +158,17 @@ MOST_WINDOWS = 50
 
 
 Planned = tuple[PlacementPlan, tuple[Preview, ...], tuple[Finding, ...]]
-Planning = Callable[[ClusterScope, Onlooker], Planned]
-PATIENCE = 300  # seconds to plan a pull request; nobody else's is looked at meanwhile
+Planning = Callable[[ClusterScope, PlanningProgress], Planned]
+PLANNING_TIMEOUT = 300  # seconds to plan a pull request; nobody else's is looked at meanwhile
 
 
-def plan_here(scope: ClusterScope, onlooker: Onlooker) -> Planned:
+def plan_in_process(scope: ClusterScope, onlooker: PlanningProgress) -> Planned:
     """The plan, the previews after it, and what these say."""
-    work, problem, _ = _asked(scope)
+    work, problem, _ = _problem_of(scope)
     return _planned(scope, problem, work, onlooker)
 
 
-def _asked(scope: ClusterScope) -> tuple[Work, PlacementProblem, tuple[Finding, ...]]:
+def _problem_of(scope: ClusterScope) -> tuple[CheckGoals, PlacementProblem, tuple[Finding, ...]]:
     """What is wanted, as a problem with the nodes that leave service, and findings about it."""
     alone = scope.before is None
     work = whole_tree(scope) if alone else pull_request_scope(scope)
@@ -176,7 +177,7 @@ def _asked(scope: ClusterScope) -> tuple[Work, PlacementProblem, tuple[Finding, 
 
 
 def _planned(
-    scope: ClusterScope, problem: PlacementProblem, work: Work, onlooker: Onlooker
+    scope: ClusterScope, problem: PlacementProblem, work: CheckGoals, onlooker: PlanningProgress
 ) -> Planned:
     plan = make_plan(problem, onlooker=onlooker)
     return plan, *scope.previews(() if onlooker.stopped() else work.previewed, plan, onlooker)
@@ -185,8 +186,8 @@ def _planned(
 def _plan(
     scope: ClusterScope,
     problem: PlacementProblem,
-    work: Work,
-    onlooker: Onlooker,
+    work: CheckGoals,
+    onlooker: PlanningProgress,
     changed: Iterable[str],
     *,
     planned: Planned | None,
@@ -194,7 +195,7 @@ def _plan(
     """The plan, the previews after it, and what they say."""
     if planned is None:
         if onlooker.stopped():
-            raise Interrupted("ended as asked: nothing was planned yet")
+            raise UserInterrupt("ended as asked: nothing was planned yet")
         onlooker.begins("planning")
         planned = _planned(scope, problem, work, onlooker)
     plan, previews, found = planned
@@ -213,7 +214,7 @@ _NOT_FINAL = Finding(
 )
 
 
-def refused(revision: Revision) -> CheckResult:
+def invalid_texts_result(revision: Revision) -> CheckResult:
     """The result for texts with errors: no cluster is read, nothing is planned."""
     return CheckResult(findings=revision.findings, revision=revision, cluster=revision.cluster)
 

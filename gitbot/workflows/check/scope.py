@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gitbot.constraints.instances import Instances
+from gitbot.constraints.moves.instances import Instances
 from gitbot.intents import Intent, IntentSet
 from gitbot.intents.compile import (
     NO_PAST,
-    Past,
+    RequestHistory,
     compile_drain,
     compile_goals,
     compile_heal,
@@ -19,25 +19,25 @@ from gitbot.intents.compile import (
     request_id,
 )
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, uid_of
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.constraint import RuleConstraint
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import EmptyNodes, Goal, HealRule, PlacementProblem, Reservation
-from gitbot.model.watch import NOBODY, Onlooker
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import EmptyNodes, Goal, HealRule, PlacementProblem, Reservation
+from gitbot.model.progress import NO_PROGRESS, PlanningProgress
 from gitbot.planner import make_plan
 from gitbot.reports import Preview
-from gitbot.workflows.engine import Engine
-from gitbot.workflows.judged_plan import hold_findings
-from gitbot.workflows.leaving import closed_by, leaving
-from gitbot.workflows.outlook import outlook_of
-from gitbot.workflows.revision import Revision
+from gitbot.workflows.core.draining_nodes import closing_goals, drains_due
+from gitbot.workflows.core.judged_plan import hold_findings
+from gitbot.workflows.core.plan_conditions import outlook_of
+from gitbot.workflows.core.revision import Revision
+from gitbot.workflows.core.revision_engine import RevisionEngine
 
 MOST_HEALED = 50  # rules whose healing is previewed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class PlanningInputs:
     """What the plan is based on: cluster, the past of requests, places that others will take.
 
     `now` is the instant that is judged, `clock` the present if that is another.
@@ -46,7 +46,7 @@ class Evidence:
     snapshot: ClusterSnapshot
     now: int
     clock: int | None = None
-    past: Past = NO_PAST
+    past: RequestHistory = NO_PAST
     reservations: tuple[Reservation, ...] = ()
     assume_plugins: tuple[str, ...] = ()
 
@@ -58,15 +58,17 @@ class ClusterScope:
     `before` are the intents of the base, None for a working tree.
     """
 
-    engine: Engine
+    engine: RevisionEngine
     before: IntentSet | None
-    evidence: Evidence
+    evidence: PlanningInputs
     instances: Instances
 
     @classmethod
-    def of(cls, revision: Revision, evidence: Evidence, before: IntentSet | None) -> ClusterScope:
+    def of(
+        cls, revision: Revision, evidence: PlanningInputs, before: IntentSet | None
+    ) -> ClusterScope:
         return cls(
-            engine=Engine(revision=revision),
+            engine=RevisionEngine(revision=revision),
             before=before,
             evidence=evidence,
             instances=Instances.of(evidence.snapshot),
@@ -93,14 +95,14 @@ class ClusterScope:
     def closed_by_windows(self, goals: tuple[Goal, ...]) -> tuple[EmptyNodes, ...]:
         """Goals that close the nodes which windows empty soon, beside the drains of `goals`."""
         now, past = self.evidence.now, self.evidence.past
-        due = leaving(self.engine, self.evidence.snapshot, now=now, finished=past.finished)
-        return closed_by(due, goals)
+        due = drains_due(self.engine, self.evidence.snapshot, now=now, finished=past.finished)
+        return closing_goals(due, goals)
 
     def previews(
-        self, goals: tuple[Goal, ...], plan: PlacementPlan, onlooker: Onlooker = NOBODY
+        self, goals: tuple[Goal, ...], plan: PlacementPlan, onlooker: PlanningProgress = NO_PROGRESS
     ) -> tuple[tuple[Preview, ...], tuple[Finding, ...]]:
         """The effect of each goal after the plan is carried out, and the findings about it."""
-        snapshot = settled(self.evidence.snapshot, plan)
+        snapshot = apply_plan_to_snapshot(self.evidence.snapshot, plan)
         after = replace(
             self,
             evidence=replace(self.evidence, snapshot=snapshot),
@@ -127,7 +129,7 @@ class ClusterScope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class CheckGoals:
     """Goals to plan, goals to preview, findings about both."""
 
     goals: tuple[Goal, ...]
@@ -135,7 +137,7 @@ class Work:
     findings: tuple[Finding, ...]
 
 
-def whole_tree(scope: ClusterScope) -> Work:
+def whole_tree(scope: ClusterScope) -> CheckGoals:
     """All unfinished requests, drains due for review and healings; later drains as previews."""
     evidence, intents = scope.evidence, scope.intents
     instances = scope.instances
@@ -155,14 +157,14 @@ def whole_tree(scope: ClusterScope) -> Work:
         if isinstance(goal, EmptyNodes)
         and min((interval.start for interval in goal.request.allowed), default=0) > until
     ]
-    return Work(
+    return CheckGoals(
         goals=tuple(goal for goal in goals if goal not in later),
         previewed=tuple(later),
         findings=findings,
     )
 
 
-def pull_request_scope(scope: ClusterScope) -> Work:
+def pull_request_scope(scope: ClusterScope) -> CheckGoals:
     """New or changed requests; new or changed windows and rules as previews."""
     evidence, intents = scope.evidence, scope.intents
     instances = scope.instances
@@ -180,7 +182,7 @@ def pull_request_scope(scope: ClusterScope) -> Work:
     )
     found = [*findings, *_used_again(scope)]
     previewed = _previewed(scope, instances, changed, found)
-    return Work(goals=goals, previewed=tuple(previewed), findings=tuple(found))
+    return CheckGoals(goals=goals, previewed=tuple(previewed), findings=tuple(found))
 
 
 def _rules(scope: ClusterScope) -> tuple[RuleConstraint, ...]:
@@ -276,7 +278,9 @@ def _title(goal: Goal) -> str:
             return goal.request.id
 
 
-def softened(findings: tuple[Finding, ...], scope: ClusterScope) -> tuple[Finding, ...]:
+def downgrade_known_errors(
+    findings: tuple[Finding, ...], scope: ClusterScope
+) -> tuple[Finding, ...]:
     """Turn errors about a rule that the base has already into warnings for a pull request."""
     before = scope.before
     if before is None:
@@ -296,7 +300,7 @@ def _at_most_warning(finding: Finding) -> Finding:
     return finding
 
 
-def settled(snapshot: ClusterSnapshot, plan: PlacementPlan) -> ClusterSnapshot:
+def apply_plan_to_snapshot(snapshot: ClusterSnapshot, plan: PlacementPlan) -> ClusterSnapshot:
     """The same objects with every moved VM, and its launcher pod, on its target node.
 
     Only the places change; the digest stays that of the snapshot that was read.

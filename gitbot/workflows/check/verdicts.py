@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gitbot.model.consent import Consent, missing
-from gitbot.model.findings import Finding, Severity, sort_key
-from gitbot.model.words import shortened
+from gitbot.model.ledger.owner_approval import OwnerApproval, missing
+from gitbot.model.plan.findings import Finding, Severity, sort_key
+from gitbot.model.text.wording import shortened
 from gitbot.ports.forge import Annotation, AnnotationLevel, CheckRun, CheckState, CommitStatus
-from gitbot.reports import detail, inert, refusal, summary
+from gitbot.reports import detail, escape, refusal, summary
 from gitbot.workflows.check.run import CheckResult
-from gitbot.workflows.feedback import GIVEN, OWNERS, context_of
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext, status_name
+from gitbot.workflows.pulls.statuses import GIVEN, OWNERS
 
 PLAN = "gitbot/plan"
 POLICY = "gitbot/policy"
@@ -25,7 +25,7 @@ _LEVELS = {
 
 
 def checks_of(
-    shell: Shell, outcome: CheckResult, *, notice: str = "", failing: bool | None = None
+    shell: RunContext, outcome: CheckResult, *, notice: str = "", failing: bool | None = None
 ) -> tuple[CheckRun, ...]:
     """The checks with the verdict; `notice` goes before the counts.
 
@@ -39,7 +39,7 @@ def checks_of(
     plan_id = _plan_id(judged.digest)
     words = f"{notice}: {judged.diff.counts}" if notice else judged.diff.counts
     plan = CheckRun(
-        name=context_of(shell, PLAN),
+        name=status_name(shell, PLAN),
         state=CheckState.FAILURE if fails else CheckState.SUCCESS,
         title=_title(words, plan_id),
         summary=summary(judged.diff, notice=notice),
@@ -51,7 +51,7 @@ def checks_of(
     return (plan, _policy(shell, denied, plan_id), *owners)
 
 
-def says(status: CommitStatus, digest: str) -> bool:
+def status_shows(status: CommitStatus, digest: str) -> bool:
     """Whether a status of the plan is that of this digest, or of none: then it fails."""
     if not digest:
         return status.state is CheckState.FAILURE
@@ -62,13 +62,13 @@ def _plan_id(digest: str) -> str:
     return f" (plan {digest.removeprefix('sha256:')[:12]})"
 
 
-def _policy(shell: Shell, found: tuple[Finding, ...], plan_id: str) -> CheckRun:
+def _policy(shell: RunContext, found: tuple[Finding, ...], plan_id: str) -> CheckRun:
     errors = [item for item in found if item.severity is Severity.ERROR]
     lines = [
-        f"- {item.severity}: {inert.markdown(str(item))}" for item in sorted(found, key=sort_key)
+        f"- {item.severity}: {escape.markdown(str(item))}" for item in sorted(found, key=sort_key)
     ]
     return CheckRun(
-        name=context_of(shell, POLICY),
+        name=status_name(shell, POLICY),
         state=CheckState.FAILURE if errors else CheckState.SUCCESS,
         title=_title("denied" if errors else "allowed", plan_id),
         summary="\n".join(lines) or "No policy objects.",
@@ -76,22 +76,22 @@ def _policy(shell: Shell, found: tuple[Finding, ...], plan_id: str) -> CheckRun:
     )
 
 
-def _owners(shell: Shell, consents: tuple[Consent, ...]) -> CheckRun:
+def _owners(shell: RunContext, consents: tuple[OwnerApproval, ...]) -> CheckRun:
     """Pending while an owner's approval is missing: it waits for people, as for a window."""
     waits = missing(consents)
     given = GIVEN if consents else "no owner's approval is needed"
     return CheckRun(
-        name=context_of(shell, OWNERS),
+        name=status_name(shell, OWNERS),
         state=CheckState.PENDING if waits else CheckState.SUCCESS,
         title=_title(waits or given),
-        summary="\n".join(f"- {inert.markdown(consent.line)}" for consent in consents) or given,
+        summary="\n".join(f"- {escape.markdown(consent.line)}" for consent in consents) or given,
     )
 
 
-def _refused(shell: Shell, outcome: CheckResult, notice: str) -> CheckRun:
+def _refused(shell: RunContext, outcome: CheckResult, notice: str) -> CheckRun:
     words = outcome.findings[0].message if outcome.findings else "nothing was planned"
     return CheckRun(
-        name=context_of(shell, PLAN),
+        name=status_name(shell, PLAN),
         state=CheckState.FAILURE,
         title=_title(f"{notice}: {words}" if notice else words),
         summary=refusal(shell.cluster_name, outcome.findings, limit=MAX_TEXT),
@@ -107,7 +107,7 @@ def placed(findings: Iterable[Finding]) -> tuple[Annotation, ...]:
             path=item.file,
             line=max(1, item.line),
             level=_LEVELS[item.severity],
-            message=inert.lines(f"{item.message}; {item.hint}" if item.hint else item.message),
+            message=escape.lines(f"{item.message}; {item.hint}" if item.hint else item.message),
             title=item.code,
         )
         for item in found
@@ -116,4 +116,4 @@ def placed(findings: Iterable[Finding]) -> tuple[Annotation, ...]:
 
 def _title(text: str, end: str = "") -> str:
     """One line. `end` identifies the plan, so that an equal line means an equal plan."""
-    return shortened(inert.plain(text), MAX_TITLE - len(end)) + end
+    return shortened(escape.plain(text), MAX_TITLE - len(end)) + end

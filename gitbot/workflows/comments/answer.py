@@ -12,21 +12,15 @@ from dataclasses import dataclass, replace
 
 from gitbot.errors import GitbotError
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.ports.forge import Comment, Forge
 from gitbot.published import CommandOutcome, Verb
-from gitbot.reports import cut_markdown, inert
+from gitbot.reports import cut_markdown, escape
 from gitbot.workflows.ask import StatusResult
-from gitbot.workflows.comments.grammar import (
-    MEANINGS,
-    USAGE,
-    Command,
-    Misunderstood,
-    parse,
-)
-from gitbot.workflows.comments.verbs import Done, do
-from gitbot.workflows.feedback import own_comment
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.comments.grammar import MEANINGS, USAGE, Command, ParseError, parse
+from gitbot.workflows.comments.verbs import CommandReply, do
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.pulls.statuses import own_comment
 
 MAX_AGE = 86_400  # seconds after which a comment is too old to obey
 MAX_ANSWER = 60_000  # characters of an answer's text
@@ -53,7 +47,9 @@ class CommentResult:
     start_pass: bool = False
 
 
-def answer(shells: tuple[Shell, ...], *, number: int, comment: int, texts: Texts) -> CommentResult:
+def answer(
+    shells: tuple[RunContext, ...], *, number: int, comment: int, texts: Texts
+) -> CommentResult:
     """Read, judge and carry out one comment on a pull request or issue; answer it once.
 
     `shells` has one for each cluster, at least one. Raises GitbotError if the forge or the ledger
@@ -72,15 +68,15 @@ def answer(shells: tuple[Shell, ...], *, number: int, comment: int, texts: Texts
         slug = re.sub("[^0-9A-Za-z]+", "-", said.author)
         _say(forge, number, f"refused:{slug}", refusal)
         return replace(result, outcome=CommandOutcome.REFUSED, text=refusal)
-    if isinstance(command, Misunderstood):
+    if isinstance(command, ParseError):
         text = f"{command.reason}.\n\n{help_text()}"
         _say(forge, number, "help", text)
         return replace(result, outcome=CommandOutcome.MISUNDERSTOOD, text=text)
     result = replace(result, verb=str(command.verb))
     chosen = [item for item in shells if command.cluster in ("", item.cluster_name)]
     if not chosen:
-        known = ", ".join(inert.code(item.cluster_name) for item in shells)
-        text = f"there is no cluster {inert.code(command.cluster)}, but {known}"
+        known = ", ".join(escape.code(item.cluster_name) for item in shells)
+        text = f"there is no cluster {escape.code(command.cluster)}, but {known}"
         _say(forge, number, f"answer:{comment}", text)
         return replace(result, outcome=CommandOutcome.FAILED, text=text)
     done = [_do(shell, command, said, number, texts=texts) for shell in chosen]
@@ -109,7 +105,7 @@ def _refusal(forge: Forge, said: Comment, *, now: int) -> str:
     """Why the comment is not obeyed; "" if it is."""
     if not forge.can_write(said.author):
         return (
-            f"{inert.code(said.author)} may not tell gitbot what to do here: that needs the right "
+            f"{escape.code(said.author)} may not tell gitbot what to do here: that needs the right "
             "to write to this repository"
         )
     if said.edited:
@@ -119,7 +115,9 @@ def _refusal(forge: Forge, said: Comment, *, now: int) -> str:
     return ""
 
 
-def _do(shell: Shell, command: Command, said: Comment, number: int, *, texts: Texts) -> Done:
+def _do(
+    shell: RunContext, command: Command, said: Comment, number: int, *, texts: Texts
+) -> CommandReply:
     try:
         return do(
             shell,
@@ -131,12 +129,12 @@ def _do(shell: Shell, command: Command, said: Comment, number: int, *, texts: Te
             explain=texts.explain,
         )
     except GitbotError as error:
-        return Done(ok=False, text=f"not done: {inert.markdown(str(error))}")
+        return CommandReply(ok=False, text=f"not done: {escape.markdown(str(error))}")
 
 
-def _part(shell: Shell, done: Done, *, several: bool) -> str:
-    head = f"**{inert.markdown(shell.cluster_name)}**: " if several else ""
-    fenced = f"\n\n{inert.fence(done.lines, 'text')}" if done.lines else ""
+def _part(shell: RunContext, done: CommandReply, *, several: bool) -> str:
+    head = f"**{escape.markdown(shell.cluster_name)}**: " if several else ""
+    fenced = f"\n\n{escape.fence(done.lines, 'text')}" if done.lines else ""
     return f"{head}{done.text}{fenced}"
 
 

@@ -35,13 +35,13 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Misunderstood:
+class ParseError:
     """A text addressed to gitbot that is not a command; `reason` quotes none of it."""
 
     reason: str
 
 
-def parse(body: str) -> Command | Misunderstood | None:
+def parse(body: str) -> Command | ParseError | None:
     """The command of a comment; None if it does not begin with `/gitbot`, or `gitbot VERB`.
 
     Only the first line is the command; the rest is for people. A namespace "" in `vm` means that
@@ -54,15 +54,15 @@ def parse(body: str) -> Command | Misunderstood | None:
     is_asked = words[0].startswith("/")
     stops = is_asked and len(words) > 1 and words[1].lower() == Verb.HOLD
     if len(line) > MAX_LINE and not stops:
-        return Misunderstood(reason=f"a command is at most {MAX_LINE} characters long")
+        return ParseError(reason=f"a command is at most {MAX_LINE} characters long")
     words, cluster = _without_cluster(words[1:])
     if cluster is None:
-        return Misunderstood(reason="--cluster takes the name of a cluster")
+        return ParseError(reason="--cluster takes the name of a cluster")
     if not words:
         return Command(verb=Verb.HELP)
     verb = next((item for item in Verb if item == words[0].lower()), None)
     if verb is None:  # without the slash it may be a sentence about gitbot
-        return Misunderstood(reason="there is no such command") if is_asked else None
+        return ParseError(reason="there is no such command") if is_asked else None
     if stops:  # a person who stops in haste may give the reason in the same line
         return Command(verb=verb, cluster=cluster, why=_printable(" ".join(words[1:])))
     return _with_name(verb, words[1:], cluster)
@@ -83,7 +83,7 @@ def _without_cluster(words: list[str]) -> tuple[list[str], str | None]:
     return rest, name if _CLUSTER.fullmatch(name) else None
 
 
-def _with_name(verb: Verb, names: list[str], cluster: str) -> Command | Misunderstood:
+def _with_name(verb: Verb, names: list[str], cluster: str) -> Command | ParseError:
     match verb, names:
         case Verb.EXPLAIN, [name] if found := _VM.fullmatch(name):
             vm = NamespacedName(namespace=found.group(1) or "", name=found.group(2))
@@ -96,14 +96,14 @@ def _with_name(verb: Verb, names: list[str], cluster: str) -> Command | Misunder
             why = _printable(" ".join(names[1:]))
             return Command(verb=verb, cluster=cluster, policy=name, why=why)
         case Verb.OVERRIDE, _:
-            return Misunderstood(reason=f"override takes a policy and a reason: {USAGE[verb]}")
+            return ParseError(reason=f"override takes a policy and a reason: {USAGE[verb]}")
         case ((Verb.EXPLAIN | Verb.CANCEL | Verb.RETURNED), _):
-            return Misunderstood(reason=f"{verb} takes one name: {USAGE[verb]}")
+            return ParseError(reason=f"{verb} takes one name: {USAGE[verb]}")
         case _, []:
             return Command(verb=verb, cluster=cluster)
         case Verb.STATUS, _:
-            return Misunderstood(reason=f"status takes the id of a request: {USAGE[verb]}")
-    return Misunderstood(reason=f"{verb} takes no further words")
+            return ParseError(reason=f"status takes the id of a request: {USAGE[verb]}")
+    return ParseError(reason=f"{verb} takes no further words")
 
 
 USAGE: dict[Verb, str] = {

@@ -8,7 +8,7 @@ that a maintenance moved away; neither writes.
 
 from __future__ import annotations
 
-from gitbot.workflows.propose.away import Away, away_from_home
+from gitbot.workflows.propose.away_from_home import Away, away_from_home
 from gitbot.workflows.propose.concerns import (
     ConcernSources,
     breaches_of,

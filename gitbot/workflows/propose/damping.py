@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from gitbot.execution.requests import last_moved
-from gitbot.execution.state import ConcernRecord
-from gitbot.model.events import ConcernState
-from gitbot.model.instants import format_instant
-from gitbot.model.problem import HealRule
-from gitbot.workflows.judged_plan import JudgedPlan
+from gitbot.execution.ledger_folds import ConcernRecord
+from gitbot.execution.request_records import last_moved
+from gitbot.model.ledger.events import ConcernState
+from gitbot.model.plan.problem import HealRule
+from gitbot.model.text.instants import format_instant
+from gitbot.workflows.core.judged_plan import JudgedPlan
 from gitbot.workflows.propose.concerns import Concern
-from gitbot.workflows.propose.pull import Run
+from gitbot.workflows.propose.proposal_pull import ProposeRun
 
 DAY = 86_400
 
 
-def flapping(run: Run, concern: Concern, record: ConcernRecord) -> str:
+def flapping_reason(run: ProposeRun, concern: Concern, record: ConcernRecord) -> str:
     """Why no pull request opens for a healing yet: there is one a day. "" if one may.
 
     A Required rule waits only if its breach went by itself, and so comes and goes.
@@ -28,7 +28,7 @@ def flapping(run: Run, concern: Concern, record: ConcernRecord) -> str:
     return f"{last}; the next comes after {format_instant(again)}"
 
 
-def cooling(run: Run, concern: Concern, judged: JudgedPlan) -> str:
+def cooldown_reason(run: ProposeRun, concern: Concern, judged: JudgedPlan) -> str:
     """Which VM gitbot moved within the cooldown; "" if none, or something Required is broken."""
     if not concern.soft:
         return ""

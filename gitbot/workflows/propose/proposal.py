@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gitbot.intents.proposals import Proposal, write_proposal
-from gitbot.model.findings import Severity
-from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, ReturnHome
-from gitbot.model.words import counted, first_of
+from gitbot.model.plan.findings import Severity
+from gitbot.model.plan.problem import EmptyNodes, Goal, HealRule, MoveVms, ReturnHome
+from gitbot.model.text.wording import counted, first_of
 from gitbot.planner import make_plan
 from gitbot.reports import where_to
-from gitbot.workflows.engine import Engine
-from gitbot.workflows.judged_plan import JudgedPlan, judge_plan
-from gitbot.workflows.leaving import closed_by, leaving, without_closed
-from gitbot.workflows.past import reservations
+from gitbot.workflows.core.draining_nodes import closing_goals, drains_due, drop_closing_drains
+from gitbot.workflows.core.judged_plan import JudgedPlan, judge_plan
+from gitbot.workflows.core.revision_engine import RevisionEngine
+from gitbot.workflows.ledger.request_history import reservations
 from gitbot.workflows.propose.concerns import Concern, ConcernSources
 
 
-def judge_concern(base: Engine, sources: ConcernSources, concern: Concern) -> JudgedPlan:
+def judge_concern(base: RevisionEngine, sources: ConcernSources, concern: Concern) -> JudgedPlan:
     goals: tuple[Goal, ...] = (concern.goal,)
     mine = (concern.goal.request.id,)
     problem, found = base.compile(
@@ -26,18 +26,18 @@ def judge_concern(base: Engine, sources: ConcernSources, concern: Concern) -> Ju
         goals=(*goals, *_closed(base, sources, concern.goal)),
         reservations=reservations(sources.approved, sources.records, but=mine),
     )
-    plan = without_closed(make_plan(problem), goals)
+    plan = drop_closing_drains(make_plan(problem), goals)
     findings = [item for item in found if item.severity is not Severity.ERROR]
     return judge_plan(base.revision, replace(problem, goals=goals), plan, findings=findings)
 
 
-def _closed(base: Engine, sources: ConcernSources, goal: Goal) -> tuple[EmptyNodes, ...]:
+def _closed(base: RevisionEngine, sources: ConcernSources, goal: Goal) -> tuple[EmptyNodes, ...]:
     """What keeps a request or a healing off nodes that a window empties soon."""
     if not isinstance(goal, MoveVms | HealRule):
         return ()
     finished = {name for name, record in sources.records.items() if record.spent}
-    due = leaving(base, sources.problem.snapshot, now=sources.now, finished=finished)
-    return closed_by(due, (goal,))
+    due = drains_due(base, sources.problem.snapshot, now=sources.now, finished=finished)
+    return closing_goals(due, (goal,))
 
 
 def is_unplanned(concern: Concern, judged: JudgedPlan) -> bool:

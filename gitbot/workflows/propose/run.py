@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gitbot.execution.requests import RequestRecord
-from gitbot.execution.state import concerns_of, fold_concern, not_understood
+from gitbot.execution.ledger_folds import concerns_of, fold_concern, unknown_events_reason
+from gitbot.execution.request_records import RequestRecord
 from gitbot.intents import (
     Intent,
     MigrationRequestSpec,
@@ -15,32 +15,34 @@ from gitbot.intents import (
     proposal_file,
 )
 from gitbot.intents.compile import request_id
-from gitbot.model.canonical import digest
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import ConcernState
-from gitbot.model.request_id import (
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import ConcernState
+from gitbot.model.ledger.request_id import (
     DrainId,
     MigrationRequestId,
     RequestId,
     ReturnId,
     parse_request_id,
 )
+from gitbot.model.text.canonical import digest
 from gitbot.ports.forge import PullRequest, PullState
-from gitbot.workflows.approvals import concern_branch
-from gitbot.workflows.consents import Present, owners_at
-from gitbot.workflows.journal import Journal
-from gitbot.workflows.judged_plan import JudgedPlan
-from gitbot.workflows.look import Look, look
+from gitbot.workflows.approval.base_history import is_part_of
+from gitbot.workflows.approval.owner_approvals import CurrentClusterFacts, owners_at
+from gitbot.workflows.approval.read_approvals import concern_branch
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.judged_plan import JudgedPlan
+from gitbot.workflows.current_state import CurrentState, read_current_state
+from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose.concerns import (
     Concern,
     ConcernSources,
     drains,
     ended_windows,
     find_concerns,
-    meaningless,
     requests,
+    unplannable_requests,
 )
-from gitbot.workflows.propose.damping import cooling, flapping
+from gitbot.workflows.propose.damping import cooldown_reason, flapping_reason
 from gitbot.workflows.propose.proposal import (
     ConcernReport,
     ProposeResult,
@@ -48,9 +50,9 @@ from gitbot.workflows.propose.proposal import (
     judge_concern,
     no_plan,
 )
-from gitbot.workflows.propose.pull import (
-    Run,
-    approve_alone,
+from gitbot.workflows.propose.proposal_pull import (
+    ProposeRun,
+    auto_approve,
     can_merge,
     is_own_head,
     open_proposal,
@@ -58,8 +60,6 @@ from gitbot.workflows.propose.pull import (
     remove_branch,
     update_proposal,
 )
-from gitbot.workflows.rewritten import is_part_of
-from gitbot.workflows.shell import Shell
 
 __all__ = ["ConcernReport", "ProposeResult", "propose"]
 
@@ -67,17 +67,17 @@ TIDY = "tidy"
 WEEK = 7 * 86_400  # seconds for which a finished request keeps its file
 
 
-def propose(shell: Shell, *, snapshot: ClusterSnapshot | None = None) -> ProposeResult:
+def propose(shell: RunContext, *, snapshot: ClusterSnapshot | None = None) -> ProposeResult:
     """Open, renew and close the bot's pull requests; writes nothing twice."""
     run = _begin(shell, snapshot)
-    newer = not_understood(run.sources.ledger, shell.cluster_name)
+    newer = unknown_events_reason(run.sources.ledger, shell.cluster_name)
     if newer:
         shell.say(f"nothing is proposed: {newer}")
         return ProposeResult(concerns=())
     reports = _follow_up(run)
     late = {report.concern for report in reports if report.action == "waiting"}
     concerns = find_concerns(run.sources)
-    reports += [_handle(run, concern) for concern in concerns if concern.name not in late]
+    reports += [_process_concern(run, concern) for concern in concerns if concern.name not in late]
     reports += _meaningless(run)
     reports += _tidy(run)
     reports += _close_gone(run, {concern.name for concern in concerns})
@@ -85,34 +85,36 @@ def propose(shell: Shell, *, snapshot: ClusterSnapshot | None = None) -> Propose
     return ProposeResult(concerns=tuple(reports), entries=run.journal.written)
 
 
-def _meaningless(run: Run) -> list[ConcernReport]:
+def _meaningless(run: ProposeRun) -> list[ConcernReport]:
     return [
         ConcernReport(
             concern=name, action="nothing", reason=f"there is no plan: {why}", unplanned=True
         )
-        for name, (_, why) in sorted(meaningless(run.sources).items())
+        for name, (_, why) in sorted(unplannable_requests(run.sources).items())
     ] + [
         ConcernReport(concern=name, action="nothing", reason=f"there is no plan: {why}")
         for name, (_, why) in sorted(ended_windows(run.sources).items())
     ]
 
 
-def _begin(shell: Shell, snapshot: ClusterSnapshot | None) -> Run:
+def _begin(shell: RunContext, snapshot: ClusterSnapshot | None) -> ProposeRun:
     journal = Journal(shell.ledger_store, shell.clock)
-    sources = ConcernSources.of(look(shell, journal.read(), snapshot=snapshot))
+    sources = ConcernSources.of(read_current_state(shell, journal.read(), snapshot=snapshot))
     prefix = concern_branch(shell.cluster_name, "")
     pulls = {
         pull.branch.removeprefix(prefix): pull
         for pull in shell.own_pulls()
         if pull.branch.startswith(prefix)
     }
-    return Run(shell=shell, base=sources.base, journal=journal, sources=sources, open_pulls=pulls)
+    return ProposeRun(
+        shell=shell, base=sources.base, journal=journal, sources=sources, open_pulls=pulls
+    )
 
 
 # What became of earlier pull requests
 
 
-def _follow_up(run: Run) -> list[ConcernReport]:
+def _follow_up(run: ProposeRun) -> list[ConcernReport]:
     reports = []
     for name in concerns_of(run.journal.seen, run.shell.cluster_name):
         record = run.record(name)
@@ -146,7 +148,7 @@ def _follow_up(run: Run) -> list[ConcernReport]:
     return reports
 
 
-def _close_gone(run: Run, standing: set[str]) -> list[ConcernReport]:
+def _close_gone(run: ProposeRun, standing: set[str]) -> list[ConcernReport]:
     reports = []
     for name, pull in sorted(run.open_pulls.items()):
         if name not in standing and name != TIDY:
@@ -157,7 +159,7 @@ def _close_gone(run: Run, standing: set[str]) -> list[ConcernReport]:
     return reports
 
 
-def _close(run: Run, name: str, pull: PullRequest, reason: str) -> ConcernReport:
+def _close(run: ProposeRun, name: str, pull: PullRequest, reason: str) -> ConcernReport:
     record = run.record(name)
     if not is_own_head(run.shell, pull.head, record):
         reason = f"{reason}, but somebody pushed to its branch: it is left open"
@@ -174,7 +176,7 @@ def _close(run: Run, name: str, pull: PullRequest, reason: str) -> ConcernReport
 # Tidying away
 
 
-def _tidy(run: Run) -> list[ConcernReport]:
+def _tidy(run: ProposeRun) -> list[ConcernReport]:
     """Once a week, a pull request that removes the files of finished requests."""
     busy = {proposal_file(run.shell.cluster_name, name) for name in run.open_pulls}
     files = [file for file in finished_files(run.sources) if file not in busy]
@@ -230,7 +232,7 @@ def _is_over(intent: Intent, records: Mapping[RequestId, RequestRecord], now: in
 # One concern
 
 
-def _handle(run: Run, concern: Concern) -> ConcernReport:
+def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
     record = run.record(concern.name)
     if record.observation != concern.observation:
         run.journal.note(
@@ -245,7 +247,7 @@ def _handle(run: Run, concern: Concern) -> ConcernReport:
         reason = f"seen for {since} s, proposed after {concern.stabilize} s"
         return ConcernReport(concern=concern.name, action="waiting", reason=reason)
     judged = judge_concern(run.base, run.sources, concern)
-    refusal = no_plan(judged) or cooling(run, concern, judged)
+    refusal = no_plan(judged) or cooldown_reason(run, concern, judged)
     if refusal:
         if pull is not None:
             closed = _close(run, concern.name, pull, refusal)
@@ -257,7 +259,7 @@ def _handle(run: Run, concern: Concern) -> ConcernReport:
             unplanned=is_unplanned(concern, judged),
         )
     if concern.auto and not _owned(run, judged):
-        return approve_alone(run, concern, judged)
+        return auto_approve(run, concern, judged)
     if pull is not None and not can_merge(run, pull):
         closed = _close(run, concern.name, pull, f"it conflicts with {run.shell.base_branch}")
         if concern.name in run.open_pulls:
@@ -270,7 +272,7 @@ def _handle(run: Run, concern: Concern) -> ConcernReport:
         return ConcernReport(
             concern=concern.name, action="silent", reason=reason, digest=judged.digest
         )
-    wait = flapping(run, concern, record)
+    wait = flapping_reason(run, concern, record)
     if wait:
         return ConcernReport(concern=concern.name, action="waiting", reason=wait)
     if len(run.open_pulls) >= run.base.settings.proposals.max_open:
@@ -279,13 +281,13 @@ def _handle(run: Run, concern: Concern) -> ConcernReport:
     return open_proposal(run, concern, judged)
 
 
-def _owned(run: Run, judged: JudgedPlan) -> bool:
+def _owned(run: ProposeRun, judged: JudgedPlan) -> bool:
     """Whether an owner must approve it first; then even what is Auto becomes a pull request.
 
     A way home, and what an approved drain needs again, rest on the drain's approval.
     """
     owners = owners_at(
-        run.shell, run.base.commit, Present(shell=run.shell, settings=run.base.settings)
+        run.shell, run.base.commit, CurrentClusterFacts(shell=run.shell, settings=run.base.settings)
     )
     if owners is None or not owners.asks:
         return owners is None
@@ -306,7 +308,9 @@ class NotPlanned:
     next_command: str = ""
 
 
-def not_planned(shell: Shell, seen: Look, pulls: tuple[PullRequest, ...]) -> tuple[NotPlanned, ...]:
+def not_planned(
+    shell: RunContext, seen: CurrentState, pulls: tuple[PullRequest, ...]
+) -> tuple[NotPlanned, ...]:
     """Requests and open drains without an approved plan and without an open pull request.
 
     A drain that can be planned and has a schedule is left to the next openings.
@@ -314,7 +318,7 @@ def not_planned(shell: Shell, seen: Look, pulls: tuple[PullRequest, ...]) -> tup
     sources = ConcernSources.of(seen)
     found = [
         NotPlanned(request=request, reason=f"there is no plan: {why}")
-        for request, why in (meaningless(sources) | ended_windows(sources)).values()
+        for request, why in (unplannable_requests(sources) | ended_windows(sources)).values()
     ]
     branches = {pull.branch for pull in pulls}
     for concern in (*drains(sources), *requests(sources)):

@@ -6,26 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gitbot.audit import AuditFinding, audit_cluster
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.losses import Losses, NodeLoss, Restart
-from gitbot.constraints.own_terms import own_rules
+from gitbot.constraints.failure.node_loss import LossSimulation, NodeLoss, Restart
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.vm_spec_rules import own_rules
 from gitbot.errors import InvalidInput, UsageError
 from gitbot.intents import Intent, IntentSet, read_intents, stops
 from gitbot.intents.compile import compile_rules, effective_limits
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, with_value
 from gitbot.kubernetes.selectors import LabelMatcher
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.constraint import RuleConstraint
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Hold, Move, PlacementPlan
-from gitbot.model.problem import EmptyNodes, Limits, PlacementProblem, Request
-from gitbot.model.request_id import OccurrenceId
-from gitbot.model.scheduling import ZONE
-from gitbot.model.words import nearest
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.scheduling import ZONE
+from gitbot.model.ledger.request_id import OccurrenceId
+from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.plan import Hold, Move, PlacementPlan
+from gitbot.model.plan.problem import EmptyNodes, Limits, PlacementProblem, Request
+from gitbot.model.text.names import IntentRef
+from gitbot.model.text.wording import nearest
 from gitbot.planner import make_plan
-from gitbot.workflows.engine import Engine
-from gitbot.workflows.revision import INTENTS, Revision
+from gitbot.workflows.core.revision import INTENTS, Revision
+from gitbot.workflows.core.revision_engine import RevisionEngine
 
 _Identity = tuple[str, str, str]
 _ASKED = OccurrenceId(window="simulated", id="now").drain
@@ -114,7 +114,7 @@ class Simulation:
         return tuple(dict.fromkeys(found))
 
     def lose(self, nodes: Sequence[str]) -> Forecast:
-        loss = Losses(self._snapshot, self._rules(self._snapshot)).of(nodes)
+        loss = LossSimulation(self._snapshot, self._rules(self._snapshot)).of(nodes)
         ends = {item.vm: item.to for item in loss.restarts} | dict.fromkeys(loss.off, "")
         return replace(
             self._forecast(f"lose {', '.join(loss.nodes)}", ends),
@@ -136,7 +136,7 @@ class Simulation:
     def grow(self, vm: NamespacedName, count: int) -> Forecast:
         if vm not in self._instances:
             raise UsageError(f"there is no VM {vm}")
-        restarts = Losses(self._snapshot).grown(vm, count)
+        restarts = LossSimulation(self._snapshot).grown(vm, count)
         ends = {item.vm: item.to for item in restarts}
         return replace(self._forecast(f"{count} more like {vm}", ends), restarts=restarts)
 
@@ -193,7 +193,7 @@ class Simulation:
         return Forecast(
             cluster=self._snapshot.cluster,
             question=f"lose any one {levels}",
-            unsurvived=tuple(Losses(self._snapshot).not_survived(groups)),
+            unsurvived=tuple(LossSimulation(self._snapshot).not_survived(groups)),
             asked=len(groups),
         )
 
@@ -227,7 +227,7 @@ class Simulation:
 
     def _problem(self, goal: EmptyNodes) -> PlacementProblem:
         if self._revision is not None:
-            engine = Engine(revision=self._revision)
+            engine = RevisionEngine(revision=self._revision)
             return engine.compile(self._snapshot, now=self._now, goals=(goal,))[0]
         return PlacementProblem(
             cluster=self._snapshot.cluster,

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gitbot.errors import ForgeError, InvalidInput, RepositoryError, UnreachableError
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.workflows.anchor import keep_on_forge
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
 from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.audit import run_audit, score
 from gitbot.workflows.check import PublishResult, refresh_pulls
-from gitbot.workflows.engine import Engine
-from gitbot.workflows.journal import retried
-from gitbot.workflows.pauses import base_head
+from gitbot.workflows.core.context import RunContext, base_head
+from gitbot.workflows.core.published_snapshots import Pack, publish_snapshot
+from gitbot.workflows.core.revision_engine import RevisionEngine
+from gitbot.workflows.core.stop_conditions import forge_skew
+from gitbot.workflows.ledger.anchor import write_forge_anchor
+from gitbot.workflows.ledger.writer import retried
 from gitbot.workflows.propose import ProposeResult, propose
-from gitbot.workflows.shell import Shell
-from gitbot.workflows.snapshots import Pack, publish_snapshot
-from gitbot.workflows.stops import forge_skew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ class ReconcileResult:
 
 
 def reconcile(
-    shell: Shell,
+    shell: RunContext,
     *,
     max_runtime: int = MAX_RUNTIME,
     pack: Pack | None = None,
@@ -92,10 +91,10 @@ def reconcile(
     )
 
 
-def _show(shell: Shell, applied: ApplyResult) -> None:
+def _show(shell: RunContext, applied: ApplyResult) -> None:
     """New proposals on the dashboard, and the ledger's anchor, without waiting for a next pass."""
     ledger = shell.ledger_store.read()
-    keep_on_forge(shell, ledger, applied.base)
+    write_forge_anchor(shell, ledger, applied.base)
     write_dashboard(
         shell,
         ledger,
@@ -105,7 +104,7 @@ def _show(shell: Shell, applied: ApplyResult) -> None:
     )
 
 
-def _record_audit(shell: Shell, snapshot: ClusterSnapshot, base: Engine) -> None:
+def _record_audit(shell: RunContext, snapshot: ClusterSnapshot, base: RevisionEngine) -> None:
     """Write what an audit finds, if that changed. The manifests in Git are not a part of it."""
     if not base.settings.record_audit:
         return
@@ -121,7 +120,7 @@ def _record_audit(shell: Shell, snapshot: ClusterSnapshot, base: Engine) -> None
 class _Publisher:
     """Publishes snapshots in one pass: at its beginning and end, and before the last grows old."""
 
-    def __init__(self, shell: Shell, pack: Pack | None, *, max_age: int) -> None:
+    def __init__(self, shell: RunContext, pack: Pack | None, *, max_age: int) -> None:
         self._shell = shell
         self._pack = pack
         self._max_age = max_age

@@ -12,12 +12,11 @@ from contextlib import AbstractContextManager
 
 from gitbot.errors import Bug, GitbotError
 from gitbot.ports.clock import Clock
-from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult
-from gitbot.workflows.journal import Journal
-from gitbot.workflows.look import readable_base
-from gitbot.workflows.pauses import LOOK_ANYWAY, base_head, wait_for_change
-from gitbot.workflows.shell import Shell
-from gitbot.workflows.snapshots import Pack
+from gitbot.workflows.apply import LOOK_ANYWAY, MAX_RUNTIME, ApplyResult, wait_for_change
+from gitbot.workflows.core.context import RunContext, base_head
+from gitbot.workflows.core.published_snapshots import Pack
+from gitbot.workflows.current_state import readable_base
+from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.watch.reconcile import ReconcileResult, reconcile
 
 FIRST_REST = 10  # seconds after the first failure; doubled up to LONGEST_REST
@@ -25,7 +24,7 @@ LONGEST_REST = 600
 
 
 def watch(
-    opener: Callable[[], AbstractContextManager[Shell]],
+    opener: Callable[[], AbstractContextManager[RunContext]],
     *,
     clock: Clock,
     interrupted: Callable[[], bool],
@@ -59,7 +58,7 @@ def watch(
 
 
 def _passes(
-    shell: Shell,
+    shell: RunContext,
     *,
     every: int,
     max_runtime: int,
@@ -76,10 +75,10 @@ def _passes(
         on_pass(result)
         if shell.interrupted() or readable_base(shell).engine.settings != settings:
             return
-        rest(shell, result.applied, every=every)
+        wait_for_next_pass(shell, result.applied, every=every)
 
 
-def rest(shell: Shell, applied: ApplyResult, *, every: int) -> None:
+def wait_for_next_pass(shell: RunContext, applied: ApplyResult, *, every: int) -> None:
     if applied.unfinished:
         return
     now = shell.clock.now()

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitbot.model.node import Node
-from gitbot.model.pod import Pod
-from gitbot.model.scheduling import AffinityTerm, Taint
+from gitbot.model.cluster.node import Node
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.cluster.scheduling import AffinityTerm, Taint
 
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gitbot.model.columns import Numbers
+from gitbot.model.cluster.columns import Numbers
 from tests.bench.roadef.model import Model
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gitbot.model.columns import Mask, Numbers
+from gitbot.model.cluster.columns import Mask, Numbers
 
 ARCHIVE = "roadef2012/instances.tar.xz"
 _FOLDER = "roadef/instances"

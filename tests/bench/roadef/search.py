@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from gitbot.model.columns import Numbers
+from gitbot.model.cluster.columns import Numbers
 from tests.bench.roadef.checker import lower_bound, objective
 from tests.bench.roadef.model import Model
 from tests.bench.roadef.state import Amounts, State

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gitbot.model.columns import Mask, Numbers
+from gitbot.model.cluster.columns import Mask, Numbers
 from tests.bench.roadef.model import Model
 
 Amounts = np.ndarray[tuple[int, ...], np.dtype[np.floating[Any]]]

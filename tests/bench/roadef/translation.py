@@ -15,18 +15,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gitbot.constraints.domains import Domains
-from gitbot.constraints.placement_rule import PlacementRule
-from gitbot.constraints.rule_parts import NearPart, Peers
-from gitbot.constraints.transit import Transit
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.constraints.moves.migration_state import MigrationState
+from gitbot.constraints.rules.domains import Domains
+from gitbot.constraints.rules.placement_rule import PlacementRule
+from gitbot.constraints.rules.rule_parts import AffinityPart, Peers
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.columns import Mask, Numbers
-from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
-from gitbot.model.names import IntentRef
-from gitbot.model.pod import Pod
-from gitbot.model.problem import PlacementProblem
+from gitbot.model.cluster.columns import Mask, Numbers
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.names import IntentRef
 from gitbot.snapshot import from_objects
 from tests.bench.instance import NOW, node_name, vm_name
 from tests.bench.roadef.model import Model
@@ -69,18 +69,18 @@ class Translated:
         self.model, self.host = model, model.home.copy()
         snapshot = from_objects("bench", list(_objects(model)), NOW)
         bare = PlacementProblem(cluster="bench", now=NOW, snapshot=snapshot, rules=(), goals=())
-        rules = tuple(_rules(model, Transit.of(bare).instances.domains))
+        rules = tuple(_rules(model, MigrationState.of(bare).instances.domains))
         self.problem = PlacementProblem(
             cluster="bench", now=NOW, snapshot=snapshot, rules=rules, goals=()
         )
-        self._transit = Transit.of(self.problem)
+        self._transit = MigrationState.of(self.problem)
 
     def lawful(self, process: int) -> Mask:
         """The machines to which the process may move now, all others staying."""
         name, world = vm_name(process), self._transit.world
         held = self._hold(process, stay=False)
         mask = world.mask(self._transit.target_pod(name))
-        mask = self._transit.kept(name, mask)
+        mask = self._transit.rule_mask(name, mask)
         if held:
             self._hold(process, stay=True)
         mask[self.host[process]] = False
@@ -165,7 +165,7 @@ def _rules(model: Model, domains: Domains) -> Iterator[RuleConstraint]:
             )
         for other in model.depends[service]:
             near = Peers(topology_key=_NEIGHBOURHOOD, vms=members[other], fixed=frozenset())
-            part = NearPart(name="affinity", domains=domains, terms=dict.fromkeys(vms, (near,)))
+            part = AffinityPart(name="affinity", domains=domains, terms=dict.fromkeys(vms, (near,)))
             yield PlacementRule(
                 ref=_ref("PlacementRule", f"near-{service}-{other}"),
                 parts=(part,),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gitbot.simulation.building import kubevirt
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.http import Face, write_kubeconfig
+from gitbot.simulation.http import ApiServer, write_kubeconfig
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.contracts.api_server.faces import ApiFace, Real, Simulated, simulated_cluster
 from tests.contracts.api_server.kubevirt_face import KubeVirtFace
 from tests.controlplane.kubevirt.connection import Connection
@@ -28,7 +28,7 @@ def face(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ApiFace]:
         host = Real(request.getfixturevalue("plane"), kubelets, admin)
         yield ApiFace(admin, namespace, host)
         return
-    with Face(simulated_cluster("contract")) as served:
+    with ApiServer(simulated_cluster("contract")) as served:
         file = write_kubeconfig(tmp_path / "kubeconfig", server=served.url, context="contract")
         yield ApiFace(Connection(str(file)), "contract", Simulated(served))
 

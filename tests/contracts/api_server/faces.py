@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gitbot.simulation.building import namespace as namespace_object
 from gitbot.simulation.building import node
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.http import Face
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.http import ApiServer
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import with_metadata
 from tests.controlplane.kubevirt.connection import Answer, Connection
 from tests.controlplane.waiting import T, eventually
@@ -100,7 +100,7 @@ def _place(obj: Mapping[str, Any]) -> tuple[str, str, str, str]:
 class Simulated:
     """The simulated cluster behind its HTTP face; time goes on while a test waits."""
 
-    def __init__(self, face: Face) -> None:
+    def __init__(self, face: ApiServer) -> None:
         self._face = face
         self.cluster = face.cluster
 

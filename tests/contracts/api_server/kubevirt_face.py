@@ -22,7 +22,7 @@ class Player(Protocol):
     """What plays KubeVirt's controllers."""
 
     def set_dials(self, **changes: Any) -> None:
-        """Turn dials of `gitbot.simulation.dials`."""
+        """Turn dials of `gitbot.simulation.simulation_settings`."""
 
     def before_1_6(self) -> None:
         """From now on serve the definitions of KubeVirt 1.5, until the test ends."""

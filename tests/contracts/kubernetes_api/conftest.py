@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.http import Face, Runner, write_kubeconfig
+from gitbot.simulation.http import ApiServer, Runner, write_kubeconfig
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.doubles.customapp import customapp
 
 FACTOR = 20
@@ -57,9 +57,9 @@ def cluster() -> SimulatedCluster:
 
 
 @pytest.fixture
-def face(cluster: SimulatedCluster) -> Iterator[Face]:
+def face(cluster: SimulatedCluster) -> Iterator[ApiServer]:
     """The HTTP face; virtual time runs FACTOR times as fast as the wall clock."""
-    with Face(cluster) as served:
+    with ApiServer(cluster) as served:
         runner = Runner(served, monotonic=time.monotonic, factor=FACTOR)
         runner.start()
         yield served
@@ -67,7 +67,7 @@ def face(cluster: SimulatedCluster) -> Iterator[Face]:
 
 
 @pytest.fixture
-def kubeconfig(face: Face, tmp_path: Path) -> Path:
+def kubeconfig(face: ApiServer, tmp_path: Path) -> Path:
     return write_kubeconfig(tmp_path / "kubeconfig", server=face.url, context="iberia")
 
 

@@ -11,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 from kubernetes import client
 
-from gitbot.simulation.http import Face
+from gitbot.simulation.http import ApiServer
 from gitbot.simulation.store import with_metadata
 
 config: Any = importlib.import_module("kubernetes.config")
@@ -84,7 +84,7 @@ def test_lists_at_an_exact_version(core: Any) -> None:
     assert refusal(lambda: core.list_node(resource_version=later, **exact))[0] == 504
 
 
-def test_a_token_that_is_too_old_answers_410(core: Any, face: Face) -> None:
+def test_a_token_that_is_too_old_answers_410(core: Any, face: ApiServer) -> None:
     token = core.list_node(limit=3).metadata._continue
     face.handler.pages.forget()
     code, _ = refusal(lambda: core.list_node(limit=3, _continue=token))
@@ -129,7 +129,7 @@ def test_refusals_have_kubernetes_codes(core: Any, custom: Any) -> None:
     assert refusal(lambda: core.read_namespaced_pod("absent", "default"))[0] == 404
 
 
-def test_a_watch_tells_every_change_from_a_version_on(core: Any, face: Face) -> None:
+def test_a_watch_tells_every_change_from_a_version_on(core: Any, face: ApiServer) -> None:
     listed = core.list_namespaced_config_map("default")
     stored = core.create_namespaced_config_map("default", {"metadata": {"name": "a"}})
     core.patch_namespaced_config_map("a", "default", {"data": {"k": "v"}})
@@ -156,7 +156,7 @@ def test_a_watch_follows_selectors(core: Any) -> None:
     assert [event["type"] for event in events] == ["ADDED", "MODIFIED", "DELETED"]
 
 
-def test_a_watch_from_a_forgotten_version_expires(core: Any, face: Face) -> None:
+def test_a_watch_from_a_forgotten_version_expires(core: Any, face: ApiServer) -> None:
     with face.lock:
         store = face.cluster.store
         node = store.get("Node", ("", "kni-worker"))
@@ -194,7 +194,7 @@ def test_an_eviction_of_a_launcher_pod_is_refused_and_marks_the_vm(core: Any, cu
     assert [item["spec"]["priority"] for item in listed] == ["system-critical"]
 
 
-def test_the_server_tells_its_own_time(face: Face) -> None:
+def test_the_server_tells_its_own_time(face: ApiServer) -> None:
     with urlopen(f"{face.url}/version", timeout=10) as answer:
         assert " Dec 2025 " in answer.headers["Date"]
 

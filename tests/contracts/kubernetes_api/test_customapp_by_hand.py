@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.contracts.kubernetes_api.conftest import Kubectl
 from tests.doubles.customapp import application, cache, customapp, database
 

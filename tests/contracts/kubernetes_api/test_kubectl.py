@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.contracts.kubernetes_api.conftest import Kubectl
 
 

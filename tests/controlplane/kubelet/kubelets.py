@@ -25,8 +25,8 @@ from functools import partial
 from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
-from gitbot.model.instants import parse_instant
-from gitbot.simulation.status import ApiError
+from gitbot.model.text.instants import parse_instant
+from gitbot.simulation.status_errors import ApiError
 from tests.controlplane.kubelet import statuses
 from tests.controlplane.kubelet.leases import Heartbeats
 from tests.controlplane.kubelet.work import Key, WorkQueue

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.status_errors import ApiError
 from tests.controlplane.kubevirt.connection import Connection
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
-from gitbot.model.instants import format_instant
+from gitbot.model.text.instants import format_instant
 from gitbot.simulation.controllers.kubelet import running_status
 
 PRESSURES = {

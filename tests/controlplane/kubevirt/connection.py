@@ -15,8 +15,8 @@ from kubernetes import config as config_module
 from kubernetes.client.api_client import ApiClient
 from kubernetes.client.configuration import Configuration
 
-from gitbot.simulation.resources import ServedResource
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.served_resources import ServedResource
+from gitbot.simulation.status_errors import ApiError
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 60.0

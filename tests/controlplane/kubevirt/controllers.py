@@ -14,20 +14,20 @@ from typing import Any, Self
 
 from gitbot.adapters.clock import SystemClock
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.simulation.api import CONTROLLER
-from gitbot.simulation.clock import VirtualClock
-from gitbot.simulation.controllers.evacuations import Evacuations
-from gitbot.simulation.controllers.handler import Failures, NodeHandler
-from gitbot.simulation.controllers.instances import InstanceController
+from gitbot.simulation.controller_loop import Controller, ControllerLoop
+from gitbot.simulation.controllers.evacuation_controller import Evacuations
+from gitbot.simulation.controllers.instance_controller import InstanceController
 from gitbot.simulation.controllers.kubelet import Kubelet
-from gitbot.simulation.controllers.migrations import Migrations
-from gitbot.simulation.controllers.owners import owners
+from gitbot.simulation.controllers.migration_requeue import Migrations
+from gitbot.simulation.controllers.node_handler import InjectedFailures, NodeHandler
 from gitbot.simulation.controllers.reconciled import StoreView, Writer
-from gitbot.simulation.dials import Dials
-from gitbot.simulation.engine import Controller, ControllerLoop
-from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.controllers.vm_controller import owners
+from gitbot.simulation.served_resources import BY_KIND
+from gitbot.simulation.simulated_api import CONTROLLER
+from gitbot.simulation.simulation_settings import SimulationSettings
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import Change, key_of
+from gitbot.simulation.virtual_clock import VirtualClock
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.mirror import Mirror, RemoteApi
 from tests.controlplane.kubevirt.readiness import Readiness
@@ -47,7 +47,9 @@ FOLLOWED = (
     "VirtualMachineInstanceReplicaSet",
     "Pod",
 )
-QUICK = Dials(handler_step=0, copy_minimum=0, boot=0, pod_start=0, pod_stop=0, bandwidth=1 << 60)
+QUICK = SimulationSettings(
+    handler_step=0, copy_minimum=0, boot=0, pod_start=0, pod_stop=0, bandwidth=1 << 60
+)
 """Dials with which nothing takes time but the requests themselves."""
 
 SOURCE = "virtualmachine-controller"
@@ -132,11 +134,11 @@ class VirtualControllers:
     """
 
     def __init__(
-        self, connection: Connection, *, dials: Dials = QUICK, kubelet: bool = False
+        self, connection: Connection, *, dials: SimulationSettings = QUICK, kubelet: bool = False
     ) -> None:
         mine = connection.acting_as(CONTROLLER)
         self.dials = dials
-        self.broken = Failures()
+        self.broken = InjectedFailures()
         self.clock = VirtualClock(SystemClock().now())
         self.mirror = Mirror(mine, now=self.clock.now)
         self._inbox: queue.SimpleQueue[News] = queue.SimpleQueue()
@@ -195,7 +197,7 @@ class VirtualControllers:
     def _controllers(self, *, kubelet: bool) -> tuple[Controller, ...]:
         store, now = self.mirror, self.clock.now
 
-        def dials() -> Dials:
+        def dials() -> SimulationSettings:
             return self.dials
 
         view = StoreView(store)

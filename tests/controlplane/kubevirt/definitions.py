@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gitbot.simulation.resources import BY_KIND, ServedResource
 from gitbot.simulation.schemas import SCHEMAS
+from gitbot.simulation.served_resources import BY_KIND, ServedResource
 
 KINDS = (
     "KubeVirt",

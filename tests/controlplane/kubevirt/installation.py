@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any, Self
 
 from gitbot.simulation import building
-from gitbot.simulation.api import CONTROLLER
-from gitbot.simulation.dials import Dials
-from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.served_resources import BY_KIND
+from gitbot.simulation.simulated_api import CONTROLLER
+from gitbot.simulation.simulation_settings import SimulationSettings
+from gitbot.simulation.status_errors import ApiError
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.controllers import QUICK, VirtualControllers
 from tests.controlplane.kubevirt.definitions import definitions
@@ -71,7 +71,7 @@ class KubeVirt:
         self,
         admin: Connection,
         *,
-        dials: Dials = QUICK,
+        dials: SimulationSettings = QUICK,
         configuration: Mapping[str, Any] | None = None,
     ) -> None:
         self.admin = admin

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.simulation.api import Answer, Api, WriteOptions
-from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.served_resources import BY_KIND
+from gitbot.simulation.simulated_api import Answer, Api, WriteOptions
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import Change, Key, Store, key_of, version_of, with_metadata
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.doubles.no_admission import NoAdmission

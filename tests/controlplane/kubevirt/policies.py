@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gitbot.kubevirt import names
-from gitbot.simulation.api import CONTROLLER
+from gitbot.simulation.simulated_api import CONTROLLER
 
 GROUP = "admissionregistration.k8s.io/v1"
 ACCOUNTS = tuple(

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 
 from gitbot.kubernetes.objects import condition_of
 from gitbot.kubernetes.phases import is_final, phase_of
-from gitbot.kubevirt.pods import is_deleting
+from gitbot.kubevirt.launcher_pods import is_deleting
 from gitbot.simulation.controllers.reconciled import StoreView, Writer
 from gitbot.simulation.controllers.workloads import owner_key
-from gitbot.simulation.kubevirt.conditions import with_condition
 from gitbot.simulation.kubevirt.launchers import current_pod
-from gitbot.simulation.kubevirt.reconcile import VMI, Reconciled, Update
+from gitbot.simulation.kubevirt.reconcile_result import VMI, Reconciled, Update
+from gitbot.simulation.kubevirt.status_writes import with_condition
 from gitbot.simulation.store import Change, Key, Store
 
 GATE = "kubevirt.io/virtual-machine-unpaused"

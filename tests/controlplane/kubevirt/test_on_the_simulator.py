@@ -15,15 +15,15 @@ import pytest
 from gitbot.adapters.clock import SystemClock
 from gitbot.kubernetes.objects import at
 from gitbot.simulation.building import kubevirt, namespace
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.controllers.evacuations import Evacuations
-from gitbot.simulation.controllers.handler import NodeHandler
-from gitbot.simulation.controllers.instances import InstanceController
-from gitbot.simulation.controllers.migrations import Migrations
-from gitbot.simulation.controllers.owners import Owners
-from gitbot.simulation.engine import ControllerLoop
-from gitbot.simulation.http import Face, Runner, write_kubeconfig
+from gitbot.simulation.controller_loop import ControllerLoop
+from gitbot.simulation.controllers.evacuation_controller import Evacuations
+from gitbot.simulation.controllers.instance_controller import InstanceController
+from gitbot.simulation.controllers.migration_requeue import Migrations
+from gitbot.simulation.controllers.node_handler import NodeHandler
+from gitbot.simulation.controllers.vm_controller import Owners
+from gitbot.simulation.http import ApiServer, Runner, write_kubeconfig
 from gitbot.simulation.kubevirt.new_migration import new_migration
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.controlplane.kubevirt.connection import Connection
 from tests.controlplane.kubevirt.controllers import VirtualControllers
 from tests.doubles.customapp import database, nodes
@@ -47,7 +47,7 @@ def without_kubevirt() -> SimulatedCluster:
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[Connection]:
-    with Face(without_kubevirt()) as face:
+    with ApiServer(without_kubevirt()) as face:
         runner = Runner(face, monotonic=time.monotonic, factor=1)
         runner.start()
         path = write_kubeconfig(tmp_path / "kubeconfig", server=face.url, context="plain")

@@ -21,8 +21,8 @@ from gitbot.kubevirt.admission import admit_migration
 from gitbot.kubevirt.eviction import admit_eviction
 from gitbot.kubevirt.webhook_answers import Admitted, Refused, WebhookAnswer
 from gitbot.simulation.kubevirt.instance_admission import admit_instance_update
-from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.served_resources import BY_KIND
+from gitbot.simulation.status_errors import ApiError
 from tests.controlplane.certificates import Authority
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.policies import ACCOUNTS, FOREIGN

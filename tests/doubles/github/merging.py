@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitbot.adapters.forges.local_merge import merge_commit
+from gitbot.adapters.forges.local.merge import merge_commit
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import MergeMethod, PullRequest, PullState
 from tests.doubles.github import protection

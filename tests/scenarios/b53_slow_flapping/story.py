@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitbot.model.instants import format_instant
+from gitbot.model.text.instants import format_instant
 from tests.doubles.customapp import customapp
 from tests.scenarios.clusters import START
 from tests.scenarios.loop import CONFIGURATION, Loop

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gitbot.kubernetes.objects import at, labels_of
-from gitbot.model.events import LedgerEvent, NodeChanged, NodeState
+from gitbot.model.ledger.events import LedgerEvent, NodeChanged, NodeState
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.published.ledger_lines import line_value
 from tests.doubles.rack import RackSize, rack

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gitbot.execution.facts import is_own, is_ready, vm_of
+from gitbot.execution.cluster_facts import is_own, is_ready, vm_of
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of
 from gitbot.kubernetes.phases import phase_of
-from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from gitbot.simulation.store import Change
 
 MIGRATION = "VirtualMachineInstanceMigration"

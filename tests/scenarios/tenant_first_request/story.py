@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gitbot.cli.status_page import table
-from gitbot.model.events import MoveApproved
+from gitbot.cli.shared.status_page import table
+from gitbot.model.ledger.events import MoveApproved
 from gitbot.workflows.ask import status
 from tests.unit.workflows.tenants import FILE, KINDS, NAMED, OWNERS, Tenants, tenants
 

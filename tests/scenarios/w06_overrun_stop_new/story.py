@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitbot.simulation.dials import Dials
+from gitbot.simulation.simulation_settings import SimulationSettings
 from tests.doubles.rack import RackSize, rack
 from tests.scenarios.clusters import START
 from tests.scenarios.maintenance import begun, nodes, until, window
@@ -16,7 +16,7 @@ SIZE = RackSize(
 
 def story(folder: Path, overrun: str = "StopNew") -> str:
     text = window(nodes="names: [node-004]", more=f"  overrun: {overrun}\n")
-    cluster = rack(SIZE, start_time=START, dials=Dials(bandwidth=40 << 20))
+    cluster = rack(SIZE, start_time=START, dials=SimulationSettings(bandwidth=40 << 20))
     loop, homes = begun(folder, cluster, limits="{perSourceNode: 1}", window=text)
     until(loop, 7 - 420 / 3600, "seven minutes before the end")
     loop.apply()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitbot.model.events import NodeChanged
+from gitbot.model.ledger.events import NodeChanged
 from tests.doubles.rack import RackSize, rack
 from tests.doubles.trouble import fail_next_migration, restart_machine
 from tests.scenarios.clusters import START

@@ -16,7 +16,7 @@ from types import ModuleType
 
 import pytest
 
-from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.transport import Transport
 from tests.contracts.cluster_server import Reply, ScriptedServer, Seen
 from tests.doubles.served_demo import ServedDemo

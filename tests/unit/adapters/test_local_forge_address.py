@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.errors import ForgeError
 from gitbot.settings import ForgeSettings
 from gitbot.wiring import workspace

@@ -12,11 +12,11 @@ from threading import Timer
 
 import pytest
 
-from gitbot.adapters import policy_runner
-from gitbot.adapters.limited import MEMORY
-from gitbot.adapters.policy_runner import LimitedPolicyRunner
-from gitbot.model.findings import Severity
-from gitbot.model.problem import PlacementProblem
+from gitbot.adapters.sandbox import policy_runner
+from gitbot.adapters.sandbox.policy_runner import LimitedPolicyRunner
+from gitbot.adapters.sandbox.policy_worker import MEMORY
+from gitbot.model.plan.findings import Severity
+from gitbot.model.plan.problem import PlacementProblem
 from gitbot.policy import Verdict, judge, read_policies
 from tests.unit.policy.test_files import SHIPPED
 from tests.unit.policy.test_judging import INTENTS, SNAPSHOT
@@ -152,7 +152,7 @@ def test_it_knows_nothing_of_the_environment(
 
 CHANGES = """\
 import ctypes, os, sys
-from gitbot.adapters.limits import limit
+from gitbot.adapters.sandbox.seccomp import limit
 limit(1024)
 os.chdir(sys.argv[1])
 tgkill = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
@@ -192,7 +192,7 @@ def test_it_changes_no_file_and_signals_nobody(tmp_path: Path) -> None:
 
 REFUSED = """\
 import os, socket, sys
-from gitbot.adapters.limits import limit
+from gitbot.adapters.sandbox.seccomp import limit
 kept = open(sys.argv[1], "wb", buffering=0)
 limit(1024)
 def tried(what):

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from gitbot.adapters import progress
-from gitbot.adapters.progress import StderrProgress
+from gitbot.adapters import progress_bar
+from gitbot.adapters.progress_bar import StderrProgress
 
 PATIENCE = 20.0  # seconds; only a test that fails ever waits so long
 
@@ -36,8 +36,8 @@ def test_a_quick_command_says_nothing(stream: io.StringIO) -> None:
 
 
 def test_a_terminal_has_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_FIRST", 0.01)
-    monkeypatch.setattr(progress, "_REFRESH", 0.01)
+    monkeypatch.setattr(progress_bar, "_FIRST", 0.01)
+    monkeypatch.setattr(progress_bar, "_REFRESH", 0.01)
     stream = Terminal()
     shown = StderrProgress(stream)
     with shown.shown():
@@ -52,7 +52,7 @@ def test_a_terminal_has_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_log_has_whole_lines_without_control_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_LOGGED", 0.01)
+    monkeypatch.setattr(progress_bar, "_LOGGED", 0.01)
     stream = io.StringIO()
     shown = StderrProgress(stream)
     with shown.shown():
@@ -73,7 +73,7 @@ def test_the_first_signal_asks_and_the_second_interrupts() -> None:
 
 
 def test_a_log_does_not_say_the_same_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_LOGGED", 0.01)
+    monkeypatch.setattr(progress_bar, "_LOGGED", 0.01)
     stream = io.StringIO()
     shown = StderrProgress(stream)
     with shown.shown():
@@ -83,13 +83,13 @@ def test_a_log_does_not_say_the_same_again_and_again(monkeypatch: pytest.MonkeyP
         shown.begins("planning")
         until(stream, "planning, 0 s\n")
         assert stream.getvalue().count("reading") == 1
-        monkeypatch.setattr(progress, "_SAME", 0.0)
+        monkeypatch.setattr(progress_bar, "_SAME", 0.0)
         until(stream, "planning, 0 s\nplanning, 0 s\n")
 
 
 def test_whole_lines_of_others_do_not_hang_on_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_FIRST", 0.01)
-    monkeypatch.setattr(progress, "_REFRESH", 0.01)
+    monkeypatch.setattr(progress_bar, "_FIRST", 0.01)
+    monkeypatch.setattr(progress_bar, "_REFRESH", 0.01)
     stream = Terminal()
     shown = StderrProgress(stream)
     with shown.shown():

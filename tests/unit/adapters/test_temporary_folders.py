@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters import files
-from gitbot.adapters.files import temporary_folder
+from gitbot.adapters import working_tree
+from gitbot.adapters.working_tree import temporary_folder
 
 PROGRAM = """
 import sys, time
-from gitbot.adapters.files import temporary_folder
+from gitbot.adapters.working_tree import temporary_folder
 with temporary_folder("mirror") as folder:
     (folder / "pack").write_text("large")
     print(folder, flush=True)
@@ -27,7 +27,7 @@ with temporary_folder("mirror") as folder:
 @pytest.fixture(autouse=True)
 def folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(files, "JUST_MADE", -1)
+    monkeypatch.setattr(working_tree, "JUST_MADE", -1)
 
 
 def a_run(tmp_path: Path) -> tuple[subprocess.Popen[str], Path]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.files import read_working_tree
+from gitbot.adapters.working_tree import read_working_tree
 from gitbot.errors import RepositoryError
 
 RULES = {"rules/a.yaml": b"a: 1\n", "rules/below/b.yml": b"b: 2\n"}

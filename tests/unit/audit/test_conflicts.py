@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gitbot.audit import audit_cluster
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.placement_rule import PlacementRule, placement_rules
-from gitbot.model.names import IntentRef
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.placement_rule import PlacementRule, placement_rules
+from gitbot.model.text.names import IntentRef
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import ZONE, node, vm
 from tests.scenarios.small_clusters import flat

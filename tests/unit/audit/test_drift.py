@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitbot.audit.drift import drifted
-from gitbot.constraints.instances import Instances
+from gitbot.constraints.moves.instances import Instances
 from gitbot.kubernetes.objects import KubernetesObject, with_value
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import node, vm

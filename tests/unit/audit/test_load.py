@@ -11,8 +11,8 @@ from gitbot.audit import LoadQuestion, load_findings
 from gitbot.audit.descheduler import Utilization, classify, read_policy
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.load import ClusterLoad, LoadValue
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.load import ClusterLoad, LoadValue
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import NOW, node, pod, vm
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gitbot.audit import LoadQuestion, load_findings, other_movers
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.load import NO_LOAD
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.load import NO_LOAD
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import node
 

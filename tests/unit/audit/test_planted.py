@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from gitbot.audit import AuditFinding, Departure, audit_cluster
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.placement_rule import placement_rules
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.placement_rule import placement_rules
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.names import IntentRef
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.text.names import IntentRef
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import from_objects
 from tests.doubles.customapp import customapp

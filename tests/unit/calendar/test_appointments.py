@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from gitbot.calendar import Appointment, appointment_words, month_text, months
-from gitbot.model.instants import FOREVER, Interval, parse_instant
+from gitbot.model.text.instants import FOREVER, Interval, parse_instant
 
 NOW = parse_instant("2026-12-03T12:00:00Z")
 ANNOUNCED = parse_instant("2026-12-03T19:00:00Z")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gitbot.calendar import Appointment, changed_openings
-from gitbot.model.instants import Interval, parse_instant
+from gitbot.model.text.instants import Interval, parse_instant
 
 NOW = parse_instant("2026-12-01T00:00:00Z")
 

@@ -7,7 +7,7 @@ from datetime import date, datetime
 import pytest
 
 from gitbot.calendar import Schedule, check_schedule, duration, occurrences
-from gitbot.model.instants import FOREVER
+from gitbot.model.text.instants import FOREVER
 
 TEXTS = {
     "start": "2026-12-06T22:00",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gitbot.calendar import Appointment, calendar_file, read_calendar
-from gitbot.model.instants import FOREVER, Interval, format_instant, parse_instant
+from gitbot.model.text.instants import FOREVER, Interval, format_instant, parse_instant
 
 NOW = parse_instant("2026-12-01T00:00:00Z")
 SUNDAY = Appointment(

@@ -9,7 +9,7 @@ import pytest
 from gitbot.calendar import Schedule, current_or_next, occurrence_words, occurrences
 from gitbot.calendar import duration as seconds_of
 from gitbot.calendar import schedule as schedule_module
-from gitbot.model.instants import FOREVER, format_instant, parse_instant
+from gitbot.model.text.instants import FOREVER, format_instant, parse_instant
 
 
 def schedule(start: str, duration: str = "PT1H", rule: str = "", *exclude: str) -> Schedule:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gitbot import calendar
-from gitbot.model.findings import Refusal
+from gitbot.model.plan.findings import Refusal
 
 READ: list[tuple[Callable[[str], Any], str, Any]] = [
     (calendar.duration, "PT4H", 14_400),

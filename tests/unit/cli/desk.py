@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.cli.main import main
 from gitbot.ports.forge import MergeMethod
-from gitbot.simulation.http import Face, write_kubeconfig
+from gitbot.simulation.http import ApiServer, write_kubeconfig
 from tests.doubles import canaries
 from tests.doubles.customapp import customapp
 from tests.scenarios.loop import CONFIGURATION, Loop
@@ -50,7 +50,7 @@ class Desk:
     """A clone of the loop's bare repository, and the cluster on a port of 127.0.0.1."""
 
     loop: Loop
-    face: Face
+    face: ApiServer
     tree: Path
 
     def gitbot(self, *words: str) -> Said:
@@ -97,7 +97,7 @@ def at_desk(
         capture_output=True,
     )
     monkeypatch.chdir(tree)
-    with Face(cluster) as face:
+    with ApiServer(cluster) as face:
         plain = write_kubeconfig(folder / "kubeconfig", server=face.url, context=cluster.name)
         path = canaries.with_credentials(plain)
         monkeypatch.setenv("KUBECONFIG", str(path))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.cli.apply import show
-from gitbot.execution.values import SetUnschedulable, Waiting
-from gitbot.model.request_id import RequestId
+from gitbot.cli.commands.apply import show
+from gitbot.execution.executor_types import SetUnschedulable, Waiting
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.workflows.apply import ApplyResult, NodeDone
 
 NOTHING = "nothing to do: everything approved is done, or waits"

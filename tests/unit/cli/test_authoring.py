@@ -10,7 +10,7 @@ import yaml
 
 from gitbot.adapters.clock import SystemClock
 from gitbot.calendar import clock_time
-from gitbot.model.instants import parse_instant
+from gitbot.model.text.instants import parse_instant
 from gitbot.ports.forge import PullRequest
 from tests.unit.cli.desk import Desk, at_desk
 from tests.unit.workflows.story import HEAD, RULE

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.simulation.http import Face, write_kubeconfig
+from gitbot.simulation.http import ApiServer, write_kubeconfig
 from gitbot.snapshot import from_objects, write_snapshot
 from tests.doubles.customapp import customapp
 from tests.doubles.problems import node, vm
@@ -29,7 +29,7 @@ class Office:
     """alice in her clone, with her token; the cluster is served on a port of 127.0.0.1."""
 
     scene: Scene
-    face: Face
+    face: ApiServer
 
     def pulls(self) -> list[Any]:
         found: list[Any] = self.scene.ask("bob", "GET", "~/pulls")
@@ -55,7 +55,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
         text = CONFIGURATION.replace("CLUSTER", "iberia") + GITHUB
         scene.commit("main", {".gitbot.yaml": text})
         cluster = customapp(step=2, jumpbox=True, start_time=scene.clock.now())
-        with Face(cluster) as face:
+        with ApiServer(cluster) as face:
             code, said = scene.git("clone", "-q", "@", "work", token=scene.tokens["alice"])
             assert code == 0, said
             tree = tmp_path / "work"

@@ -16,18 +16,18 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.forges.local import LocalForge
-from gitbot.cli.checking import Asked, asking_options
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.cli.main import cli
-from gitbot.cli.options import ClusterAccess
-from gitbot.cli.pulls import clock_of
+from gitbot.cli.shared.options import ClusterAccess
+from gitbot.cli.shared.planning_input import PlanOptions, asking_options
+from gitbot.cli.shared.pull_request_check import clock_of
 from gitbot.documents import write_documents
 from gitbot.errors import SnapshotError, UsageError
 from gitbot.intents import read_intents
-from gitbot.model.instants import parse_instant
+from gitbot.model.text.instants import parse_instant
 from gitbot.published import schema_of
 from gitbot.snapshot import from_objects, write_snapshot
-from gitbot.wiring import planning
+from gitbot.wiring import plan_worker
 from tests.unit.wiring.test_planning import Does
 from tests.unit.workflows.test_check import CONFIGURATION, IMPOSSIBLE, OBJECTS, REQUEST, RULE
 
@@ -100,7 +100,7 @@ def test_intents_are_read_once_a_run(
         readings.append(cluster)
         return read_intents(files, settings, cluster)
 
-    monkeypatch.setattr("gitbot.workflows.revision.read_intents", counted)
+    monkeypatch.setattr("gitbot.workflows.core.revision.read_intents", counted)
     assert run(command).return_value == 0
     assert readings == ["iberia"]
 
@@ -191,9 +191,9 @@ def test_what_others_wrote_is_planned_with_limits(
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "rule")
     write(folder, request=REQUEST)
-    for bomb in (Does(bytearray, planning.MEMORY * 2**20), Does(os._exit, 1)):
+    for bomb in (Does(bytearray, plan_worker.MEMORY * 2**20), Does(os._exit, 1)):
         with monkeypatch.context() as patched:
-            patched.setattr(planning, "_without_policies", lambda _, bomb=bomb: bomb)
+            patched.setattr(plan_worker, "_without_policies", lambda _, bomb=bomb: bomb)
             result = run("check", "--base", "main", "-o", "github")
             assert "check/too-large" in result.stdout
             assert result.return_value == 1
@@ -236,7 +236,7 @@ def test_what_is_published_is_said_at_the_time_at_which_it_is(
     told: int, publish: int, stands: int
 ) -> None:
     """Planning takes a while: an approval in between was given to what stood there before."""
-    asked = Asked(access=ClusterAccess(), now=1, told_now=bool(told))
+    asked = PlanOptions(access=ClusterAccess(), now=1, told_now=bool(told))
     clock = clock_of(asked, publish=bool(publish))
     assert (clock.now() == 1) is bool(stands)
 
@@ -252,7 +252,7 @@ def test_on_github_nothing_is_said_for_another_time(run: Run, folder: Path) -> N
 def test_whether_a_time_was_given_is_known() -> None:
     @click.command("ask")
     @asking_options
-    def ask(asked: Asked) -> bool:
+    def ask(asked: PlanOptions) -> bool:
         return asked.told_now
 
     for arguments, told in ([], False), (["--now", NOW], True):

@@ -11,15 +11,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.forges.local import LocalForge
-from gitbot.adapters.git.ledger import GitLedgerStore
+from gitbot.adapters.forges.local.forge import LocalForge
+from gitbot.adapters.git.ledger_branch import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.cli import comment
+from gitbot.cli.commands import comment
 from gitbot.errors import UsageError
-from gitbot.execution.state import stop_flag
+from gitbot.execution.ledger_folds import stop_flag
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import write_snapshot
-from gitbot.workflows.snapshots import SNAPSHOT_FILE, snapshot_branch
+from gitbot.workflows.core.published_snapshots import SNAPSHOT_FILE, snapshot_branch
 from tests.doubles import people
 from tests.doubles.customapp import customapp
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, configuration

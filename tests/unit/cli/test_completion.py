@@ -16,8 +16,8 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from gitbot.cli.main import COMMANDS, cli, main
-from gitbot.cli.showing import shown_findings
-from gitbot.model.findings import Finding, Severity
+from gitbot.cli.shared.output import shown_findings
+from gitbot.model.plan.findings import Finding, Severity
 from tests.unit.cli.desk import Desk, at_desk
 from tests.unit.workflows.story import HEAD, REQUEST
 

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from gitbot.cli.doctor import doctor
-from gitbot.cli.schema import schema_of
+from gitbot.cli.commands.doctor import doctor
+from gitbot.cli.commands.schema import schema_of
 from gitbot.errors import (
     ClusterError,
     ConflictError,
@@ -22,7 +22,7 @@ from gitbot.errors import (
     RepositoryError,
     UsageError,
 )
-from gitbot.model.diagnosis import fix_of
+from gitbot.model.plan.diagnosis import fix_of
 from tests.unit.action.stage import CONFIGURATION, a_clone, git
 
 

@@ -61,7 +61,7 @@ main()
 """
 REMOVING = """
 import os, signal, sys
-from gitbot.adapters.files import temporary_folder
+from gitbot.adapters.working_tree import temporary_folder
 signals = [signal.SIGINT]
 def watch(event, _):
     if event == "shutil.rmtree" and signals:

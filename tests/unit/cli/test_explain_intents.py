@@ -10,10 +10,10 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.calendar import clock_time
-from gitbot.cli.schema import schema_of
-from gitbot.model.instants import format_instant, parse_instant
+from gitbot.cli.commands.schema import schema_of
+from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.ports.forge import MergeMethod
 from tests.unit.cli.desk import Desk, at_desk
 from tests.unit.workflows.story import HEAD, REQUEST, RULE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.cli.health import HealthFile
+from gitbot.cli.shared.health_file import HealthFile
 from gitbot.errors import UsageError
 
 NOW = 1_800_000_000

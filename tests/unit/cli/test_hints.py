@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.cli.linting import lint
+from gitbot.cli.shared.linting import lint
 
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
 CONFIGURATION = f"""\

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gitbot.adapters.late import LateCluster
-from gitbot.cli import hold, resume
+from gitbot.adapters.lazy_cluster import LazyCluster
+from gitbot.cli.commands import hold, resume
 from gitbot.errors import ClusterError, GitbotError, RepositoryError
-from gitbot.execution.state import stop_flag
+from gitbot.execution.ledger_folds import stop_flag
 from gitbot.ports.cluster import Cluster
 from gitbot.wiring import clusters
 from gitbot.workflows.apply import ApplyResult, apply
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import Stage, a_plan
 
@@ -36,12 +36,14 @@ def stage() -> Stage:
     return stage
 
 
-def serve(monkeypatch: pytest.MonkeyPatch, shell: Shell | None, cluster: Cluster | None) -> None:
+def serve(
+    monkeypatch: pytest.MonkeyPatch, shell: RunContext | None, cluster: Cluster | None
+) -> None:
     @contextmanager
-    def opened(where: dict[str, str]) -> Iterator[Shell]:
+    def opened(where: dict[str, str]) -> Iterator[RunContext]:
         if shell is None:
             raise RepositoryError("git fetch failed")
-        late = LateCluster("prod", lambda: cluster or no_kubeconfig())
+        late = LazyCluster("prod", lambda: cluster or no_kubeconfig())
         yield replace(shell, cluster=late)
 
     monkeypatch.setattr(hold, "running", opened)
@@ -165,7 +167,7 @@ def test_a_half_resume_says_what_remains(stage: Stage, monkeypatch: pytest.Monke
 
 
 def test_a_cluster_is_opened_when_it_is_asked_something() -> None:
-    late = LateCluster("prod", no_kubeconfig)
+    late = LazyCluster("prod", no_kubeconfig)
     assert late.name == "prod"
     with pytest.raises(ClusterError, match="no kubeconfig"):
         late.snapshot()

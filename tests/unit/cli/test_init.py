@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gitbot.cli.init import init
-from gitbot.cli.linting import lint
+from gitbot.cli.commands.init import init
+from gitbot.cli.shared.linting import lint
 from gitbot.documents import read_documents
 from gitbot.errors import UsageError
 from gitbot.intents.registry import KINDS

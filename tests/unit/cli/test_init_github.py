@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gitbot.adapters.files import ShippedTexts
-from gitbot.cli.init import GitHubChoices, check_choices, workflow_files
+from gitbot.adapters.working_tree import ShippedTexts
+from gitbot.cli.commands.init import GitHubChoices, check_choices, workflow_files
 from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import UsageError
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gitbot.cli import lint_files as tree
-from gitbot.cli.init import init
-from gitbot.cli.lint import lint
-from gitbot.cli.linting import lint as lint_files
+from gitbot.cli.commands.init import init
+from gitbot.cli.commands.lint import lint
+from gitbot.cli.shared import lint_files as tree
+from gitbot.cli.shared.linting import lint as lint_files
 from gitbot.errors import GitbotError, RepositoryError, UsageError
 
 BAD = """\

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.forges.local import LocalForge
-from gitbot.model.instants import compact_instant, format_instant, parse_instant
+from gitbot.adapters.forges.local.forge import LocalForge
+from gitbot.model.text.instants import compact_instant, format_instant, parse_instant
 from gitbot.ports.forge import MergeMethod
 from tests.unit.cli.desk import Desk, Said, at_desk
 from tests.unit.workflows.story import HEAD, REQUEST

@@ -16,12 +16,12 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from gitbot.cli import apply, get, ledger, propose, reconcile, status
+from gitbot.cli.commands import apply, get, ledger, propose, reconcile, status
+from gitbot.cli.commands.schema import schema_of
 from gitbot.cli.main import COMMANDS, cli
-from gitbot.cli.schema import schema_of
 from gitbot.documents import write_documents
 from gitbot.errors import SnapshotError, UsageError
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
 from tests.unit.workflows.story import REQUEST as JUMP
 from tests.unit.workflows.story import RULE as MSSQL
 from tests.unit.workflows.story import Story
@@ -209,11 +209,11 @@ def test_commands_that_change_the_world(monkeypatch: pytest.MonkeyPatch) -> None
     story = Story.begin(db=MSSQL, jump=JUMP)
 
     @contextmanager
-    def opened(where: dict[str, str]) -> Iterator[Shell]:
+    def opened(where: dict[str, str]) -> Iterator[RunContext]:
         yield story.shell
 
     @contextmanager
-    def looked_at(where: dict[str, str], *, human: bool) -> Iterator[tuple[Shell, str]]:
+    def looked_at(where: dict[str, str], *, human: bool) -> Iterator[tuple[RunContext, str]]:
         del where, human
         yield story.shell, ""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gitbot.adapters.progress import StderrProgress
+from gitbot.adapters.progress_bar import StderrProgress
 from gitbot.cli.main import cli
 from tests.bench.large_cluster import write
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters import policy_runner
-from gitbot.adapters.policy_runner import LimitedPolicyRunner
+from gitbot.adapters.sandbox import policy_runner
+from gitbot.adapters.sandbox.policy_runner import LimitedPolicyRunner
 from tests.unit.adapters.test_policy_runner import FOREVER, policy
 from tests.unit.cli.desk import typed
 from tests.unit.workflows.test_check import CONFIGURATION

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from gitbot.cli import (
+from gitbot.cli.commands import (
     apply,
     cancel,
     hold,
@@ -23,12 +23,12 @@ from gitbot.cli import (
     reconcile,
     resume,
     returned,
-    running,
     status,
 )
-from gitbot.cli.schema import schema_of
+from gitbot.cli.commands.schema import schema_of
+from gitbot.cli.shared import session
 from gitbot.errors import LedgerError
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
 from tests.doubles.ledger import of_newer_gitbot
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
 
@@ -54,11 +54,11 @@ def story() -> Story:
 @pytest.fixture
 def run(story: Story, monkeypatch: pytest.MonkeyPatch) -> Run:
     @contextmanager
-    def opened(where: dict[str, str]) -> Iterator[Shell]:
+    def opened(where: dict[str, str]) -> Iterator[RunContext]:
         assert set(where) == {"cluster", "kubeconfig", "context"}
-        yield replace(story.shell, progress=running.tell)
+        yield replace(story.shell, progress=session.print_progress)
 
-    for module in (apply, cancel, hold, ledger, propose, reconcile, resume, returned, running):
+    for module in (apply, cancel, hold, ledger, propose, reconcile, resume, returned, session):
         monkeypatch.setattr(module, "running", opened)
 
     def call(name: str, *arguments: str) -> Result:
@@ -135,7 +135,7 @@ def test_the_ledger_answers_who_moved_what(story: Story, run: Run) -> None:
     whole = "1 plan: whole, anchored by the forge\n"
     assert run("ledger", "verify").stdout.endswith(whole)
     last = story.store.ledger
-    story.store.ledger = last.but(events=last.events[:-1], head="")
+    story.store.ledger = last.replace(events=last.events[:-1], head="")
     with pytest.raises(LedgerError, match=f"the forge knows its line {last.events[-1].seq}"):
         run("ledger", "verify")
 
@@ -148,7 +148,7 @@ def test_the_ledgers_plans_are_verified_too(story: Story, run: Run) -> None:
     ((digest, plan),) = ledger.plans.items()
     edited = plan.replace(b"kni-worker2", b"kni-worker4")
     for plans in ({}, {digest: edited}, {digest: b"{}"}):
-        story.store.ledger = ledger.but(plans=plans)
+        story.store.ledger = ledger.replace(plans=plans)
         with pytest.raises(LedgerError, match=f"plans/{digest}.json"):
             run("ledger", "verify")
 

@@ -12,8 +12,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner, Result
 
-from gitbot.cli.schema import SCHEMAS, schema_of
-from gitbot.cli.schema import schema as schema_command
+from gitbot.cli.commands.schema import SCHEMAS, schema_of
+from gitbot.cli.commands.schema import schema as schema_command
 from gitbot.errors import UsageError
 from gitbot.intents.registry import KINDS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.progress import StderrProgress
+from gitbot.adapters.progress_bar import StderrProgress
 from tests.unit.cli.desk import Desk, at_desk
 from tests.unit.workflows.story import RULE
 

@@ -12,7 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from gitbot.cli.options import (
+from gitbot.cli.commands.snapshot import snapshot
+from gitbot.cli.shared.options import (
     ClusterAccess,
     cluster_options,
     load_snapshot,
@@ -20,7 +21,6 @@ from gitbot.cli.options import (
     output_option,
     scope_options,
 )
-from gitbot.cli.snapshot import snapshot
 from gitbot.errors import ClusterError, SnapshotError, UsageError
 from gitbot.kubernetes.selectors import Scope
 from gitbot.snapshot import read_snapshot

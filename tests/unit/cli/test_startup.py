@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gitbot.cli.init import init
+from gitbot.cli.commands.init import init
 
 HEAVY = ("kubernetes", "github", "git", "pydantic", "numpy", "yaml", "jinja2", "requests")
 PROBE = """

@@ -7,9 +7,9 @@ from typing import Any
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, name_of
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import PlacementProblem
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.names import IntentRef
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import ClusterSnapshot
 
 _FILE = Path(__file__).parent / "recorded" / "kube-scheduler-1.36.3.jsonl.gz"
 _KINDS = {

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.kubevirt_target import target_of
-from gitbot.constraints.transit import Transit
-from gitbot.constraints.world import World
+from gitbot.constraints.moves.migration_state import MigrationState
+from gitbot.constraints.moves.target_pod import target_of
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.pod import Pod
-from gitbot.model.problem import Pin
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.plan.problem import Pin
 from tests.unit.constraints.builders import (
     HOSTNAME,
     ZONE,
@@ -376,7 +376,7 @@ def test_13_an_added_node_selector_never_overrides_the_vms_own() -> None:
     added = target_of(shot, vm_name("db-1"), {HOSTNAME: "b-1", "extra": "x"})
     assert added.node_selector[HOSTNAME] == "a-2"
     assert added.node_selector["extra"] == "x"
-    transit = Transit.of(problem(*zones("a", "b"), *machine("db-1", "a-1", spec=own)))
+    transit = MigrationState.of(problem(*zones("a", "b"), *machine("db-1", "a-1", spec=own)))
     assert transit.allowed(vm_name("db-1"), Pin.NODE) == ("a-2",)
 
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.kubevirt_target import target_of
-from gitbot.constraints.quota import quotas_of
-from gitbot.constraints.world import World
+from gitbot.constraints.moves.target_pod import target_of
+from gitbot.constraints.scheduler.filters.quota import quotas_of
+from gitbot.constraints.scheduler.world import World
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.quantities import milli, units_of, whole
 from gitbot.kubernetes.selectors import LabelMatcher, Requirement, parse_int64
 from gitbot.kubevirt.limits import limits_of
-from gitbot.model.node import Node
-from gitbot.model.pod import Pod
-from gitbot.model.scheduling import HostPort, Taint, Toleration
+from gitbot.model.cluster.node import Node
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.cluster.scheduling import HostPort, Taint, Toleration
 from tests.unit.constraints.builders import machine, node, pod, snapshot, vm_name, zones
 
 

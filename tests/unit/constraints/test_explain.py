@@ -10,7 +10,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner, Result
 
-from gitbot.cli.explain import explain as explains
+from gitbot.cli.commands.explain import explain as explains
 from gitbot.errors import SnapshotError, UsageError
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.published import schema_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.constraints.load_relief import LoadRelief
-from gitbot.constraints.rule_check import monotone, signature
+from gitbot.constraints.rules.load_relief import LoadRelief
+from gitbot.constraints.rules.worsening import monotone, signature
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.names import IntentRef
+from gitbot.model.text.names import IntentRef
 
 A, B, C, D = (NamespacedName(namespace="ns", name=name) for name in "abcd")
 RULE = LoadRelief(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.losses import Losses
+from gitbot.constraints.failure.node_loss import LossSimulation
+from gitbot.constraints.moves.instances import Instances
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import from_objects
 from tests.doubles.customapp import customapp
@@ -29,7 +29,7 @@ def test_a_lost_node_or_zone_in_the_simulated_cluster(name: str, step: int) -> N
     nodes = sorted(node for node, zone in zones.items() if name in (node, zone))
     assert nodes
     lost = [vm for node in nodes for vm in there.on_node.get(node, ())]
-    loss = Losses(before).of(nodes)
+    loss = LossSimulation(before).of(nodes)
     for node_name in nodes:
         cluster.cordon(node_name)
         lose_node(cluster, node_name)
@@ -55,7 +55,7 @@ def test_a_quick_proof_never_contradicts_the_search() -> None:
             *(vm(name, on=on, memory="2Gi") for name, on in vms),
             *(machine(name) for name, _ in vms),
         ]
-        losses = Losses(from_objects("test", tuple(flat(objects)), 0))
+        losses = LossSimulation(from_objects("test", tuple(flat(objects)), 0))
         groups = [(f"n-{number}",) for number in range(3)]
         expected = [group for group in groups if losses.of(group).pending]
         assert [loss.nodes for loss in losses.not_survived(groups)] == expected, size
@@ -68,6 +68,6 @@ def test_more_of_one_until_nothing_fits() -> None:
         vm("w", on="n-1", memory="1Gi"),
         machine("w"),
     ]
-    made = Losses(from_objects("test", tuple(flat(objects)), 0)).grown(named("w"), 5)
+    made = LossSimulation(from_objects("test", tuple(flat(objects)), 0)).grown(named("w"), 5)
     assert [item.to for item in made] == ["n-1", "n-1", "n-1", "", ""]
     assert made[-1].why == "0/1 nodes are available: 1 Insufficient memory"

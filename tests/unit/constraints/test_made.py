@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gitbot.constraints.facts import FACT_KINDS, StandingFacts
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.made import LastMade, Made, Remade
-from gitbot.constraints.world import World
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.scheduler.cluster_facts import FACT_KINDS, StandingFacts
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.caches import IdentityCache, LastValueCache, RowCache
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.snapshot import from_objects
 
 POD: KubernetesObject = {
@@ -31,7 +31,7 @@ def test_the_last_is_made_once_and_another_anew() -> None:
         before.append(last)
         return value[0]
 
-    made = LastMade(make)
+    made = LastValueCache(make)
     first, second = ["x"], ["x"]
     assert [made(first), made(first), made(second), made(first)] == ["x"] * 4
     assert before == [None, (first, "x"), (second, "x")], "equal values are not the same value"
@@ -44,7 +44,7 @@ def test_many_are_remembered_up_to_a_number() -> None:
         asked.append(value[0])
         return value[0]
 
-    made = Made(make, most=2)
+    made = IdentityCache(make, most=2)
     values = [[0], [1], [2]]
     assert [made(values[n]) for n in (0, 1, 0, 1)] == [0, 1, 0, 1]
     assert asked == [0, 1]
@@ -59,7 +59,7 @@ def test_a_row_of_the_very_same_values_is_made_once_while_it_keeps_coming() -> N
         asked.append("".join(parts))
         return asked[-1]
 
-    made = Remade(make)
+    made = RowCache(make)
     one, two = "one", "two"
     assert made([(one,), (one, two)]) == ["one", "onetwo"]
     assert made([(one, two), (two,)]) == ["onetwo", "two"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.own_terms import own_rules
+from gitbot.constraints.rules.vm_spec_rules import own_rules
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.plan import PlacementPlan
+from gitbot.model.plan.plan import PlacementPlan
 from tests.doubles.problems import HOSTNAME, ZONE, named, node, pod, problem, vm
 from tests.unit.planner.reading import held, move, moved, planned
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from gitbot.constraints.explanation import Explainer
-from gitbot.constraints.prediction_checks import nodes_looked_for
+from gitbot.constraints.moves.prediction_caveats import nodes_looked_for
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.diagnosis import Outcome
+from gitbot.model.plan.diagnosis import Outcome
 from tests.unit.constraints.builders import node, pod, snapshot
 
 NEW = NamespacedName(namespace="customapp", name="new")

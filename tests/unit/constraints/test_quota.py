@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from gitbot.constraints.explanation import Explainer
-from gitbot.constraints.transit import Transit
+from gitbot.constraints.moves.migration_state import MigrationState
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.diagnosis import Outcome
-from gitbot.model.problem import Pin
+from gitbot.model.plan.diagnosis import Outcome
+from gitbot.model.plan.problem import Pin
 from tests.unit.constraints.builders import machine, problem, snapshot, vm_name, zones
 
 
@@ -62,7 +62,7 @@ SCENE: list[KubernetesObject] = [*zones("a", "b"), *machine("db-1", "a-1"), *mac
     ],
 )
 def test_a_quota_without_room_refuses_every_node(found: dict[str, Any], refusal: str) -> None:
-    transit = Transit.of(problem(*SCENE, found))
+    transit = MigrationState.of(problem(*SCENE, found))
     assert transit.refusal(vm_name("db-1")) == refusal
     assert bool(transit.allowed(vm_name("db-1"), Pin.NODE)) == (not refusal)
     if refusal:
@@ -71,7 +71,7 @@ def test_a_quota_without_room_refuses_every_node(found: dict[str, Any], refusal:
 
 
 def test_targets_under_way_use_the_quota_until_they_end() -> None:
-    transit = Transit.of(problem(*SCENE, quota({"pods": "3"}, {"pods": "2"})))
+    transit = MigrationState.of(problem(*SCENE, quota({"pods": "3"}, {"pods": "2"})))
     transit.start(vm_name("db-1"), "a-2")
     assert transit.allowed(vm_name("db-2"), Pin.NODE) == ()
     transit.finish(vm_name("db-1"))
@@ -81,7 +81,7 @@ def test_targets_under_way_use_the_quota_until_they_end() -> None:
 def test_a_quota_of_another_namespace_is_no_matter() -> None:
     other = quota({"pods": "0"}, {"pods": "0"})
     other["metadata"] = {"name": "q", "namespace": "elsewhere"}
-    assert Transit.of(problem(*SCENE, other)).refusal(vm_name("db-1")) == ""
+    assert MigrationState.of(problem(*SCENE, other)).refusal(vm_name("db-1")) == ""
 
 
 def test_explain_names_the_quota() -> None:
@@ -93,4 +93,4 @@ def test_explain_names_the_quota() -> None:
 
 def test_a_quota_that_means_no_limit_is_none() -> None:
     found = quota({"requests.memory": "100E", "pods": "1e30"})
-    assert Transit.of(problem(*SCENE, found)).refusal(vm_name("db-1")) == ""
+    assert MigrationState.of(problem(*SCENE, found)).refusal(vm_name("db-1")) == ""

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from gitbot.cli.explain import SCORERS
-from gitbot.cli.explain import explain as explains
-from gitbot.constraints.beta_distribution import (
+from gitbot.cli.commands.explain import SCORERS
+from gitbot.cli.commands.explain import explain as explains
+from gitbot.constraints.explanation import Explainer
+from gitbot.constraints.load.beta_distribution import (
     largest_deviation,
     probability_of_moments,
     probability_up_to,
 )
-from gitbot.constraints.explanation import Explainer
-from gitbot.constraints.load import Measure, loads_of
-from gitbot.constraints.ranking import NAMES, Ranking
-from gitbot.constraints.trimaran import (
+from gitbot.constraints.load.measures import LoadMeasure, loads_of
+from gitbot.constraints.load.ranking import NAMES, Ranking
+from gitbot.constraints.load.trimaran import (
     Place,
     balanced,
     effective,
@@ -73,9 +73,9 @@ def test_target_load_packing_fills_up_to_forty_percent(percent: float, score: in
 )
 def test_target_load_packing_predicts_a_container(resources: dict[str, Any], score: int) -> None:
     asked = {"spec": {"containers": [{"resources": resources}]}}
-    empty = Place(node=node("a", cpu="10"), load={"cpu": Measure(current=0.0)})
+    empty = Place(node=node("a", cpu="10"), load={"cpu": LoadMeasure(current=0.0)})
     assert target_load_packing(asked, empty) == score
-    unknown = Place(node=node("a", cpu="10"), load={"memory": Measure(current=1.0)})
+    unknown = Place(node=node("a", cpu="10"), load={"memory": LoadMeasure(current=1.0)})
     assert target_load_packing(asked, unknown) == 0
 
 
@@ -145,17 +145,17 @@ def load_pod(cpu: str, limit: str) -> KubernetesObject:
     ("mine", "others", "load", "score"),
     [
         # nothing asked: not the business of this scorer
-        ({"spec": {"containers": [{}]}}, [], {"cpu": Measure()}, 0),
+        ({"spec": {"containers": [{}]}}, [], {"cpu": LoadMeasure()}, 0),
         # no metrics at all
         (load_pod("1", "1"), [], {}, 0),
         # limits within the node, no load: no risk
-        (load_pod("1", "2"), [load_pod("1", "2")], {"cpu": Measure()}, 100),
+        (load_pod("1", "2"), [load_pod("1", "2")], {"cpu": LoadMeasure()}, 100),
         # limits of 12 on 10 cores, requests 2: a fifth cannot be kept, half of that counts
-        (load_pod("1", "6"), [load_pod("1", "6")], {"cpu": Measure()}, 90),
+        (load_pod("1", "6"), [load_pod("1", "6")], {"cpu": LoadMeasure()}, 90),
         # a steady load of 50 % where 10 % are requested: overuse is certain
-        (load_pod("1", "2"), [load_pod("1", "20")], {"cpu": Measure(average=50)}, 20),
+        (load_pod("1", "2"), [load_pod("1", "20")], {"cpu": LoadMeasure(average=50)}, 20),
         # a steady load of 5 % stays within the requests
-        (load_pod("1", "2"), [load_pod("1", "20")], {"cpu": Measure(average=5)}, 70),
+        (load_pod("1", "2"), [load_pod("1", "20")], {"cpu": LoadMeasure(average=5)}, 70),
     ],
 )
 def test_low_risk_over_commitment_weighs_limits_and_load(
@@ -216,8 +216,8 @@ def test_nodes_without_metrics_are_named_and_never_excluded() -> None:
 def test_an_average_wins_over_other_values() -> None:
     entries = measures(cpu_latest=70, cpu_avg=30, memory_latest=20)
     found = loads_of(load_of("m", report(a=entries)))["a"]
-    assert found["cpu"] == Measure(average=30, current=30)
-    assert found["memory"] == Measure(average=20, current=20)
+    assert found["cpu"] == LoadMeasure(average=30, current=30)
+    assert found["memory"] == LoadMeasure(average=20, current=20)
 
 
 @pytest.mark.parametrize(

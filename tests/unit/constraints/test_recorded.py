@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.verdicts import NodeVerdict
-from gitbot.constraints.world import World
+from gitbot.constraints.scheduler.verdicts import NodeVerdict
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import name_of
-from gitbot.model.pod import Pod
+from gitbot.model.cluster.pod import Pod
 from tests.unit.constraints.recordings import recorded, scenario_snapshot
 
 Verdict = tuple[str, str, tuple[str, ...]]

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.placement_rule import placement_rules
-from gitbot.constraints.replay import replay
-from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.replay.replay import replay
+from gitbot.constraints.rules.placement_rule import placement_rules
+from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
 from gitbot.kubernetes.objects import KubernetesObject, name_of
-from gitbot.model.instants import Interval
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef, Wave
-from gitbot.model.problem import (
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Move, NodeRef, PlacementPlan, VmRef, Wave
+from gitbot.model.plan.problem import (
     Freeze,
     Limits,
     MoveVms,
@@ -25,7 +24,8 @@ from gitbot.model.problem import (
     Reservation,
     Target,
 )
-from gitbot.model.request_id import RequestId
+from gitbot.model.text.instants import Interval
+from gitbot.model.text.names import IntentRef
 from tests.unit.constraints.builders import (
     HOSTNAME,
     ZONE,

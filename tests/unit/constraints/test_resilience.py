@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.losses import Losses
-from gitbot.constraints.resilience import resilience
+from gitbot.constraints.failure.node_loss import LossSimulation
+from gitbot.constraints.failure.resilience import resilience
 from gitbot.kubernetes.objects import KubernetesObject, with_value
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.plan import Drained, LossLevel, Move, NodeRef, PlacementPlan, VmRef
-from gitbot.model.problem import EmptyNodes, Pin
-from gitbot.model.request_id import RequestId
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Drained, LossLevel, Move, NodeRef, PlacementPlan, VmRef
+from gitbot.model.plan.problem import EmptyNodes, Pin
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import node, request, vm
 from tests.scenarios.small_clusters import flat, kubevirt, machine
@@ -162,7 +162,7 @@ def test_no_proof_contradicts_the_search(seed: int) -> None:
             for n in range(count)
         ]
         fields = {name: draw.choice(TERMS) for name, _, _ in vms}
-        losses = Losses(snapshot(vms, **fields))
+        losses = LossSimulation(snapshot(vms, **fields))
         groups = [("n-a",), ("n-b",), ("n-a", "n-b"), ("n-c", "n-d")]
         expected = [group for group in groups if losses.of(group).pending]
         assert [loss.nodes for loss in losses.not_survived(groups)] == expected

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.placement_rule import PlacementRule, placement_rules
-from gitbot.constraints.rule_check import gained
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity, all_apart, zone_anti_affinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.placement_rule import PlacementRule, placement_rules
+from gitbot.constraints.rules.worsening import worsened
+from gitbot.constraints.rules.zone_anti_affinity import (
+    ZoneAntiAffinity,
+    all_apart,
+    zone_anti_affinity,
+)
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.constraint import Occupancy
+from gitbot.model.plan.constraint import Occupancy
 from tests.unit.constraints.builders import (
     HOSTNAME,
     ZONE,
@@ -324,9 +328,9 @@ def test_moves_beside_each_other_see_what_is_left_when_company_leaves_first() ->
     resting, flying = places(web_1="a-1", db_1="a-2"), places(web_1="a-1+b-1", db_1="a-2+b-2")
     moves = [(vm_name("web-1"), "a-1", "b-1"), (vm_name("db-1"), "a-2", "b-2")]
     assert rule.breaches(flying) == ()
-    (worse,) = gained(rule, resting, moves)
+    (worse,) = worsened(rule, resting, moves)
     assert worse.key == "affinity:customapp/web-1"
-    assert gained(zone_rule(), resting, moves) == ()
+    assert worsened(zone_rule(), resting, moves) == ()
 
 
 def test_a_move_may_not_bring_back_what_the_move_beside_it_has_healed() -> None:
@@ -334,11 +338,11 @@ def test_a_move_may_not_bring_back_what_the_move_beside_it_has_healed() -> None:
     resting = places(web_1="b-1", web_2="b-2", web_3="c-1")  # none in zone a
     heals, shifts = (vm_name("web-1"), "b-1", "a-1"), (vm_name("web-2"), "b-2", "c-2")
     assert rule.breaches(resting)
-    assert gained(rule, resting, [heals]) == gained(rule, resting, [shifts]) == ()
+    assert worsened(rule, resting, [heals]) == worsened(rule, resting, [shifts]) == ()
     for moves in ([heals, shifts], [shifts, heals]):
-        (worse,) = gained(rule, resting, moves)
+        (worse,) = worsened(rule, resting, moves)
         assert worse.key == "spread[0]"
-        assert gained(rule, resting, moves, lambda stages: stages == (0, 0)) == ()
+        assert worsened(rule, resting, moves, lambda stages: stages == (0, 0)) == ()
 
 
 def test_many_moves_of_one_rule_are_judged_without_all_combinations() -> None:
@@ -348,5 +352,5 @@ def test_many_moves_of_one_rule_are_judged_without_all_combinations() -> None:
     resting |= {vm_name(name): frozenset({"b-1"}) for name in names[4:]}
     moves = [(vm_name(name), "b-1", "a-1") for name in names[4:]]
     moves += [(vm_name(name), "a-1", "a-2") for name in names[:4]]
-    (worse,) = gained(rule, resting, moves)
+    (worse,) = worsened(rule, resting, moves)
     assert worse.amount == 5  # all eight in one zone, and none elsewhere

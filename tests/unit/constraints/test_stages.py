@@ -8,13 +8,13 @@ from itertools import product
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.kubevirt_target import target_name, target_of
-from gitbot.constraints.stages import Stages
-from gitbot.constraints.world import World
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.moves.target_pod import target_name, target_of
+from gitbot.constraints.replay.wave_states import Stages
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import name_of
-from gitbot.model.pod import Pod
+from gitbot.model.cluster.pod import Pod
 from tests.unit.constraints.builders import machine, snapshot, vm_name, zones
 from tests.unit.constraints.test_replay import move
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.domains import Domains, key_advice
 from gitbot.constraints.explanation import Explainer
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.kubevirt_target import target_of
-from gitbot.constraints.placement_rule import placement_rules
-from gitbot.constraints.transit import Transit
-from gitbot.constraints.world import World
-from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.moves.migration_state import MigrationState
+from gitbot.constraints.moves.target_pod import target_of
+from gitbot.constraints.rules.domains import Domains, key_advice
+from gitbot.constraints.rules.placement_rule import placement_rules
+from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.diagnosis import Outcome
-from gitbot.model.node import Node
-from gitbot.model.pod import Pod
-from gitbot.model.problem import Pin, Target
+from gitbot.model.cluster.node import Node
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.plan.diagnosis import Outcome
+from gitbot.model.plan.problem import Pin, Target
 from tests.unit.constraints.builders import (
     CPU_LABEL,
     HOSTNAME,
@@ -117,7 +117,7 @@ def test_a_fourth_replica_in_three_zones_is_impossible_and_the_count_says_so() -
     assert rule(stopped).shortage() == (
         f"4 VMs, but 3 domains of {ZONE} (bcn, sab, scu) hold at most 1 each: 3 < 4"
     )
-    transit = Transit.of(problem(*objects, rules=(rule(),)))
+    transit = MigrationState.of(problem(*objects, rules=(rule(),)))
     (option,) = (
         item for item in transit.options(vm_name("mssql-1"), Pin.NODE) if item.node == "scu-2"
     )
@@ -148,7 +148,7 @@ def test_a_pair_that_must_share_a_node_cannot_be_torn_apart_by_live_migration() 
             ]
         },
     )
-    transit = Transit.of(problem(*objects, rules=rules))
+    transit = MigrationState.of(problem(*objects, rules=rules))
     for name in ("varnish-1", "blackbox-1"):
         assert transit.allowed(vm_name(name), Pin.NODE) == ()
     objects += machine("varnish-2", "b-1")
@@ -166,7 +166,7 @@ def test_a_pair_that_must_share_a_node_cannot_be_torn_apart_by_live_migration() 
             ]
         },
     )
-    transit = Transit.of(problem(*objects, rules=rules))
+    transit = MigrationState.of(problem(*objects, rules=rules))
     assert transit.allowed(vm_name("blackbox-1"), Pin.NODE) == ("b-1",)
     assert transit.allowed(vm_name("varnish-1"), Pin.NODE) == ()
     transit.start(vm_name("blackbox-1"), "b-1")
@@ -207,7 +207,7 @@ def test_a_vm_on_a_node_without_the_key_is_a_breach_of_its_own() -> None:
     rule = zone_anti_affinity(
         Instances(snapshot(*objects)), ref=rule_ref(), namespace="customapp", selector=MSSQL
     )
-    transit = Transit.of(problem(*objects, rules=(rule,)))
+    transit = MigrationState.of(problem(*objects, rules=(rule,)))
     (breach,) = transit.breaches()
     assert (breach.key, breach.amount) == ("unlabelled:customapp/mssql-1", 1)
     assert breach.message == f"mssql-1 is on bare, which has no label {ZONE}"
@@ -224,7 +224,7 @@ def test_each_node_says_all_that_stands_against_a_move() -> None:
     objects = [*zones("a"), bad, *machine("db-1", "a-1")]
     (found,) = (
         item
-        for item in Transit.of(problem(*objects)).options(vm_name("db-1"), Pin.NODE)
+        for item in MigrationState.of(problem(*objects)).options(vm_name("db-1"), Pin.NODE)
         if item.node == "bad"
     )
     text = "\n".join(found.reasons)
@@ -290,7 +290,7 @@ def test_a_foreign_scheduler_makes_the_prediction_uncertain() -> None:
 
 def test_a_target_names_nodes_or_labels_and_an_unpinned_move_must_be_safe_everywhere() -> None:
     objects = [*zones("a", "b"), *machine("db-1", "a-1")]
-    transit = Transit.of(problem(*objects))
+    transit = MigrationState.of(problem(*objects))
     zone_b = Target(node_selector={ZONE: "b"})
     assert transit.allowed(vm_name("db-1"), Pin.NODE, zone_b) == ("b-1", "b-2")
     assert transit.allowed(vm_name("db-1"), Pin.ZONE, zone_b) == ("b-1", "b-2")

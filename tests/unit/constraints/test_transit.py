@@ -1,4 +1,4 @@
-"""Transit: what holds a place while VMs move, and what each node says to one more move."""
+"""MigrationState: what holds a place while VMs move, and what each node says to one more move."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.landing import NodeOption
-from gitbot.constraints.transit import Transit
-from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.moves.migration_state import MigrationState
+from gitbot.constraints.moves.target_nodes import NodeOption
+from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
 from gitbot.errors import Bug
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.problem import Pin, Reservation, Target
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.problem import Pin, Reservation, Target
 from tests.unit.constraints.builders import (
     CPU_LABEL,
     HOSTNAME,
@@ -46,17 +46,17 @@ def rule(*objects: KubernetesObject, required: bool = True) -> Any:
     )
 
 
-def option(transit: Transit, vm: str, where: str, pin: Pin = Pin.NODE) -> NodeOption:
+def option(transit: MigrationState, vm: str, where: str, pin: Pin = Pin.NODE) -> NodeOption:
     return next(item for item in transit.options(vm_name(vm), pin) if item.node == where)
 
 
-def memory(transit: Transit, where: str) -> int:
+def memory(transit: MigrationState, where: str) -> int:
     """Gibibytes free on a node."""
     return transit.world.free(where)["memory"] // 2**30
 
 
 def test_a_move_holds_both_places_until_it_ends() -> None:
-    transit = Transit.of(problem(*SCENE))
+    transit = MigrationState.of(problem(*SCENE))
     assert (memory(transit, "a-1"), memory(transit, "a-2")) == (3, 5)
     transit.start(DB1, "a-2")
     assert transit.moving == {DB1: ("a-1", "a-2")}
@@ -78,7 +78,7 @@ def test_a_move_holds_both_places_until_it_ends() -> None:
 
 @pytest.mark.parametrize("where", ["a-1", "a-2"])
 def test_what_cannot_start_is_a_bug_of_the_caller(where: str) -> None:
-    transit = Transit.of(problem(*SCENE))
+    transit = MigrationState.of(problem(*SCENE))
     if where == "a-2":
         transit.start(DB1, "a-2")
     with pytest.raises(Bug, match="BUG: start of customapp/db-1"):
@@ -92,7 +92,7 @@ def test_migrations_of_others_hold_both_places() -> None:
     target = {**source, "metadata": {**source["metadata"], "name": "target", "uid": "t"}}
     target["spec"] = {**source["spec"], "nodeName": "a-2"}
     objects = [*zones("a", "b", memory="5Gi"), vmi, source, target, *machine("db-2", "b-1")]
-    transit = Transit.of(problem(*objects, rules=(rule(*objects),)))
+    transit = MigrationState.of(problem(*objects, rules=(rule(*objects),)))
     assert transit.occupancy[DB1] == {"a-1", "a-2"}
     assert transit.node_of(DB1) == "a-1"
     assert memory(transit, "a-2") == 3
@@ -110,7 +110,7 @@ def test_a_finished_source_pod_holds_nothing() -> None:
     old = {**source, "metadata": {**source["metadata"], "name": "old", "uid": "old"}}
     old["spec"] = {**source["spec"], "nodeName": "b-1"}
     old["status"] = {"phase": "Succeeded"}
-    transit = Transit.of(problem(*zones("a", "b", memory="5Gi"), vmi, source, old))
+    transit = MigrationState.of(problem(*zones("a", "b", memory="5Gi"), vmi, source, old))
     assert transit.occupancy == {DB1: frozenset({"a-1"})}
     assert memory(transit, "b-1") == 5
 
@@ -120,7 +120,7 @@ def test_a_reservation_counts_in_room_and_rules() -> None:
         vm=DB2, node="a-2", allowed=(), request=RequestId.read("request/x/y"), pull_request=7
     )
     found = problem(*SCENE, rules=(rule(*SCENE),), reservations=(reserved,))
-    transit = Transit.of(found)
+    transit = MigrationState.of(found)
     assert transit.occupancy[DB2] == {"b-1", "a-2"}
     assert memory(transit, "a-2") == 3
     assert transit.allowed(DB1, Pin.NODE) == ("a-2",)  # its own zone is worse already
@@ -131,7 +131,7 @@ def test_a_reservation_counts_in_room_and_rules() -> None:
 
 
 def test_cordoned_nodes_refuse_from_then_on() -> None:
-    transit = Transit.of(problem(*SCENE))
+    transit = MigrationState.of(problem(*SCENE))
     fork = transit.fork()
     transit.cordon("a-2")
     assert transit.allowed(DB1, Pin.NODE) == ("b-1", "b-2")
@@ -146,7 +146,7 @@ def test_cordoned_nodes_refuse_from_then_on() -> None:
 def test_pins_are_labels_of_the_node() -> None:
     bare = node("bare", labels=CPU_LABEL)
     del bare["metadata"]["labels"][HOSTNAME]
-    transit = Transit.of(problem(*SCENE, bare))
+    transit = MigrationState.of(problem(*SCENE, bare))
     assert transit.selector(Pin.NODE, "a-2") == {HOSTNAME: "a-2"}
     assert transit.selector(Pin.ZONE, "a-2") == {ZONE: "a"}
     assert transit.selector(Pin.NONE, "a-2") == {}
@@ -161,15 +161,15 @@ def test_pins_are_labels_of_the_node() -> None:
 def test_a_zone_is_safe_only_where_all_of_its_landings_are() -> None:
     tight = [*zones("a", per_zone=1), *zones("b"), *machine("db-1", "a-1")]
     full = pod("load", "b-2", memory="63Gi")
-    assert Transit.of(problem(*tight)).allowed(DB1, Pin.ZONE, Target(nodes=("b-1",))) == ()
+    assert MigrationState.of(problem(*tight)).allowed(DB1, Pin.ZONE, Target(nodes=("b-1",))) == ()
     # the scheduler cannot choose b-2, so the zone is as good as a pin
-    transit = Transit.of(problem(*tight, full))
+    transit = MigrationState.of(problem(*tight, full))
     assert transit.allowed(DB1, Pin.ZONE, Target(nodes=("b-1",))) == ("b-1",)
 
 
 def test_preferred_rules_refuse_nothing_and_are_asked_apart() -> None:
     soft = rule(*SCENE, required=False)
-    transit = Transit.of(problem(*SCENE, rules=(soft,)))
+    transit = MigrationState.of(problem(*SCENE, rules=(soft,)))
     assert transit.allowed(DB1, Pin.NODE) == ("a-2", "b-1", "b-2")
     assert transit.worsened_by(DB1, "b-2") == ()
     (breach,) = transit.worsened_by(DB1, "b-2", required=False)
@@ -193,7 +193,7 @@ def test_a_pin_narrows_the_domains_that_spread_counts() -> None:
         *machine("db-1", "a-1", spec=spread),
         *machine("db-2", "b-1"),
     ]
-    transit = Transit.of(problem(*objects))
+    transit = MigrationState.of(problem(*objects))
     assert transit.allowed(DB1, Pin.NONE) == ("c-1", "c-2")
     assert transit.allowed(DB1, Pin.NODE) == ("a-2", "b-1", "b-2", "c-1", "c-2")
     ignoring = {**spread["topologySpreadConstraints"][0], "nodeAffinityPolicy": "Ignore"}
@@ -202,7 +202,7 @@ def test_a_pin_narrows_the_domains_that_spread_counts() -> None:
         *machine("db-1", "a-1", spec={"topologySpreadConstraints": [ignoring]}),
         *machine("db-2", "b-1"),
     ]
-    transit = Transit.of(problem(*objects))
+    transit = MigrationState.of(problem(*objects))
     assert transit.allowed(DB1, Pin.NODE) == ("c-1", "c-2")
     assert (
         "PodTopologySpread: zone b holds 1 matching pods"
@@ -211,7 +211,7 @@ def test_a_pin_narrows_the_domains_that_spread_counts() -> None:
 
 
 def test_unknown_vms_are_key_errors_and_vms_that_are_off_run_nowhere() -> None:
-    transit = Transit.of(problem(*SCENE))
+    transit = MigrationState.of(problem(*SCENE))
     with pytest.raises(KeyError):
         transit.options(vm_name("unknown"), Pin.NODE)
     assert transit.node_of(vm_name("unknown")) == ""

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.verdicts import Judgement
-from gitbot.constraints.world import World
+from gitbot.constraints.scheduler.verdicts import Judgement
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.pod import Pod
+from gitbot.model.cluster.pod import Pod
 from tests.unit.constraints.builders import HOSTNAME, ZONE, node, pod, snapshot, zones
 
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from gitbot.cli.reconcile import reconcile
+from gitbot.cli.commands.reconcile import reconcile
 from gitbot.documents import read_kubernetes_yaml
 from gitbot.settings import read_settings
-from gitbot.workflows.approvals import concern_branch
-from gitbot.workflows.snapshots import snapshot_branch
+from gitbot.workflows.approval.read_approvals import concern_branch
+from gitbot.workflows.core.published_snapshots import snapshot_branch
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 KUBECTL = Path(sys.executable).parent / "kubectl"

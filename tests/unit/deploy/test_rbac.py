@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gitbot.adapters.kubernetes.cluster import KubernetesCluster
-from gitbot.adapters.kubernetes.metrics import MetricsApi
+from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.node_metrics import MetricsApi
 from gitbot.adapters.kubernetes.transport import Transport
 from gitbot.documents import read_kubernetes_yaml
 from gitbot.kubernetes.names import NamespacedName

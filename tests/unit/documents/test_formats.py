@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gitbot.documents import formats
-from gitbot.model.findings import Refusal
+from gitbot.model.plan.findings import Refusal
 
 READ: list[tuple[Callable[[str], Any], str, Any]] = [
     (formats.amount, "64Mi", 67_108_864),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.documents import Path, read_kubernetes_yaml, without
+from gitbot.documents import Path, read_kubernetes_yaml, remove_key
 
 VM = """\
 # of the shop
@@ -58,12 +58,12 @@ CASES: list[tuple[str, Path, str]] = [
 @pytest.mark.parametrize(("text", "path", "cut"), CASES)
 def test_only_that_goes(text: str, path: Path, cut: str) -> None:
     assert text.count(cut) == 1
-    assert without(text.encode(), "vm.yaml", 0, path) == text.replace(cut, "").encode()
+    assert remove_key(text.encode(), "vm.yaml", 0, path) == text.replace(cut, "").encode()
 
 
 def test_documents_are_counted_as_they_are_read() -> None:
     text = "a: 1\n---\n---\nb: 1\nc: 2\n"
-    assert without(text.encode(), "vm.yaml", 1, ("c",)) == b"a: 1\n---\n---\nb: 1\n"
+    assert remove_key(text.encode(), "vm.yaml", 1, ("c",)) == b"a: 1\n---\n---\nb: 1\n"
 
 
 @pytest.mark.parametrize("text", ["a:\n  b: 1\n", "- b\n"])
@@ -71,4 +71,4 @@ def test_what_cannot_be_cut_out_of_the_text_is_not(text: str) -> None:
     """An empty block is null, not an empty mapping."""
     (value,) = read_kubernetes_yaml(text.encode(), "vm.yaml")
     path: Path = ("a", "b") if isinstance(value, dict) else (0,)
-    assert without(text.encode(), "vm.yaml", 0, path) is None
+    assert remove_key(text.encode(), "vm.yaml", 0, path) is None

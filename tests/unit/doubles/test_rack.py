@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gitbot.constraints.world import World
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import at, condition_of, labels_of
 from gitbot.simulation.building import ZONE
 from gitbot.simulation.port import SimulatedPort

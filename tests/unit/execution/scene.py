@@ -6,25 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitbot.execution.next_steps import next_steps
-from gitbot.execution.values import (
+from gitbot.execution.executor_types import (
     Approval,
     Approved,
     CreateMigration,
+    ExecutorInput,
     LabelNode,
     Maintenance,
     SetUnschedulable,
     Steps,
     Terms,
-    View,
 )
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import LedgerEvent, MoveEvent, NodeChanged, RequestCancelled
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.ledger import Ledger, request_file
-from gitbot.model.plan import Move, PlacementPlan
-from gitbot.model.problem import Limits, PlacementProblem
-from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.execution.next_steps import next_steps
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import LedgerEvent, MoveEvent, NodeChanged, RequestCancelled
+from gitbot.model.ledger.ledger import Ledger, request_file
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import Move, PlacementPlan
+from gitbot.model.plan.problem import Limits, PlacementProblem
 from tests.doubles.moves import a_move
 
 NOW = 1_800_000_000
@@ -120,10 +120,10 @@ class World:
     def step(self) -> list[str]:
         """Look once; the new lines as `move state`, or the node and its state."""
         self.last = next_steps(self.look())
-        self.ledger = self.ledger.but(events=(*self.ledger.events, *self.last.events))
+        self.ledger = self.ledger.replace(events=(*self.ledger.events, *self.last.events))
         return [line(event) for event in self.last.events if event.state not in ("home", "window")]
 
-    def look(self) -> View:
+    def look(self) -> ExecutorInput:
         objects = {
             "Node": tuple(item for _, item in sorted(self.nodes.items())),
             "VirtualMachineInstance": tuple(item for _, item in sorted(self.vms.items())),
@@ -139,7 +139,7 @@ class World:
             "migrations": tuple(item for _, item in sorted(self.migrations.items())),
             "replay": self.replay,
         }
-        return View(**{**view, **self.view})
+        return ExecutorInput(**{**view, **self.view})
 
     def replay(self, problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
         del problem
@@ -175,7 +175,7 @@ class World:
         known = RequestId.read(request)
         file = request_file("prod", known)
         said = RequestCancelled(file=file, time=self.now, cluster="prod", request=known)
-        self.ledger = self.ledger.but(events=(*self.ledger.events, said))
+        self.ledger = self.ledger.replace(events=(*self.ledger.events, said))
 
     def land(self, vm: str, on: str) -> None:
         """The VM's migration succeeded."""

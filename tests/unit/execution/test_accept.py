@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.execution.accept import each_once
-from gitbot.execution.values import Approved
-from gitbot.model.plan import Move
+from gitbot.execution.admit_plans import deduplicate
+from gitbot.execution.executor_types import Approved
+from gitbot.model.plan.plan import Move
 from tests.unit.execution.scene import World, move
 
 
@@ -40,7 +40,7 @@ def test_of_approvals_of_one_plan_the_first_that_may_start_counts(
     terms: tuple[dict[str, str], ...], first: int
 ) -> None:
     approved = approvals(*terms)
-    (found,) = each_once(approved)
+    (found,) = deduplicate(approved)
     assert found is approved[first]
 
 

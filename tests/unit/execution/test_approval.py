@@ -11,9 +11,9 @@ from gitbot.execution.approval import (
     ReviewFact,
     decide,
 )
-from gitbot.execution.values import Approval
-from gitbot.model.events import PlanShown, Shown
-from gitbot.model.instants import format_instant
+from gitbot.execution.executor_types import Approval
+from gitbot.model.ledger.events import PlanShown, Shown
+from gitbot.model.text.instants import format_instant
 
 HEAD = "a" * 40
 OLD = "b" * 40
@@ -39,7 +39,7 @@ def pull(*records: PlanShown, **fields: object) -> MergedPull:
         merged_at=100,
         records=records,
     )
-    return plain.but(**fields)
+    return plain.replace(**fields)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.execution.breaker import DAY, tripped
-from gitbot.execution.values import BreakerLimits
-from gitbot.model.events import (
+from gitbot.execution.breaker import DAY, breaker_reason
+from gitbot.execution.executor_types import BreakerLimits
+from gitbot.model.ledger.events import (
     ForeignMove,
     KnownEvent,
     LedgerEvent,
@@ -14,8 +14,8 @@ from gitbot.model.events import (
     MoveState,
     StopLifted,
 )
-from gitbot.model.ledger import HOLD_FILE, Ledger
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.ledger import HOLD_FILE, Ledger
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.published.ledger_lines import chain
 from gitbot.settings.configuration import BreakerSettings
 
@@ -74,7 +74,7 @@ HOME = change(NOW - DAY, MoveState.SUCCEEDED)
     ],
 )
 def test_what_opens_the_circuit(events: list[LedgerEvent], opens: str) -> None:
-    reason = tripped(Ledger(events=tuple(events)), "prod", now=NOW, limits=LIMITS)
+    reason = breaker_reason(Ledger(events=tuple(events)), "prod", now=NOW, limits=LIMITS)
     assert reason.startswith(f"circuit breaker: {opens}" if opens else "")
     assert bool(reason) is bool(opens)
 
@@ -91,25 +91,29 @@ def test_limits_that_nobody_set_are_those_of_the_configuration() -> None:
 def test_a_resume_begins_a_new_count_and_below_a_limit_nothing_opens() -> None:
     lifted = StopLifted(file=HOLD_FILE, time=NOW - 10, cluster="prod")
     ledger = ledger_of(change(NOW - 10), lifted)
-    assert tripped(ledger, "prod", now=NOW, limits=LIMITS) == ""
+    assert breaker_reason(ledger, "prod", now=NOW, limits=LIMITS) == ""
     later = Ledger(events=(*ledger.events, change(NOW - 9)))  # not written yet
-    assert tripped(later, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 moves")
+    assert breaker_reason(later, "prod", now=NOW, limits=LIMITS).startswith(
+        "circuit breaker: 1 moves"
+    )
     twice = BreakerLimits(failures=0, unexpected_landings=0, foreign_returns=2)
     once = Ledger(events=(HOME, foreign(NOW, "a")))
-    assert tripped(once, "prod", now=NOW, limits=twice) == ""
+    assert breaker_reason(once, "prod", now=NOW, limits=twice) == ""
     landings = BreakerLimits(failures=0, unexpected_landings=1, foreign_returns=0)
-    assert tripped(later, "prod", now=NOW, limits=landings) == ""
+    assert breaker_reason(later, "prod", now=NOW, limits=landings) == ""
     off = BreakerLimits(failures=0, unexpected_landings=0, foreign_returns=0)
-    assert tripped(later, "prod", now=NOW, limits=off) == ""
+    assert breaker_reason(later, "prod", now=NOW, limits=off) == ""
 
 
 @pytest.mark.parametrize("skew", [-3600, -1, 0, 1, 3 * DAY])
 def test_a_resume_counts_by_its_place_and_not_by_the_clock_of_who_resumed(skew: int) -> None:
     lifted = StopLifted(file=HOLD_FILE, time=NOW + skew, cluster="prod")
     before = (change(NOW), HOME, foreign(NOW, "a"), lifted)
-    assert tripped(ledger_of(*before), "prod", now=NOW, limits=LIMITS) == ""
+    assert breaker_reason(ledger_of(*before), "prod", now=NOW, limits=LIMITS) == ""
     after = ledger_of(*before, change(NOW))
-    assert tripped(after, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 moves")
+    assert breaker_reason(after, "prod", now=NOW, limits=LIMITS).startswith(
+        "circuit breaker: 1 moves"
+    )
 
 
 def lifted(cluster: str) -> StopLifted:
@@ -117,12 +121,16 @@ def lifted(cluster: str) -> StopLifted:
 
 
 def test_what_follows_a_resume_counts_and_another_cluster_changes_nothing() -> None:
-    elsewhere = change(NOW).but(file="requests/test/request/db/one.jsonl", cluster="test")
+    elsewhere = change(NOW).replace(file="requests/test/request/db/one.jsonl", cluster="test")
     here = ledger_of(change(NOW), lifted("prod"), elsewhere, elsewhere)
-    assert tripped(here, "prod", now=NOW, limits=LIMITS) == ""
+    assert breaker_reason(here, "prod", now=NOW, limits=LIMITS) == ""
     theirs = ledger_of(change(NOW), lifted("test"))
-    assert tripped(theirs, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 moves")
+    assert breaker_reason(theirs, "prod", now=NOW, limits=LIMITS).startswith(
+        "circuit breaker: 1 moves"
+    )
     everybody = ledger_of(change(NOW), lifted(""))
-    assert tripped(everybody, "prod", now=NOW, limits=LIMITS) == ""
+    assert breaker_reason(everybody, "prod", now=NOW, limits=LIMITS) == ""
     returns = ledger_of(HOME, lifted("prod"), foreign(NOW, "a"))
-    assert tripped(returns, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 VMs")
+    assert breaker_reason(returns, "prod", now=NOW, limits=LIMITS).startswith(
+        "circuit breaker: 1 VMs"
+    )

@@ -6,9 +6,9 @@ import pytest
 
 from gitbot.execution.approval import MergedPull, ReviewFact
 from gitbot.execution.consent import GONE, NO_ACCOUNT, consenting, is_bot, judge
-from gitbot.model.consent import Need, missing
-from gitbot.model.events import PlanShown, Shown
-from gitbot.model.ledger import pull_file
+from gitbot.model.ledger.events import PlanShown, Shown
+from gitbot.model.ledger.ledger import pull_file
+from gitbot.model.ledger.owner_approval import RequiredApproval, missing
 
 DIGEST = "sha256:aa"
 
@@ -65,8 +65,10 @@ def test_an_author_consents_who_may_write() -> None:
 def test_what_is_missing_names_who_can_and_who_cannot() -> None:
     teams = {"@acme/a": frozenset({"Dora", "ann", "gitbot"})}
     needs = (
-        Need(subject="namespace a", owners=("@acme/a", "@acme/gone", "mail@example.com")),
-        Need(subject="zone scu", owners=("@Olga",)),
+        RequiredApproval(
+            subject="namespace a", owners=("@acme/a", "@acme/gone", "mail@example.com")
+        ),
+        RequiredApproval(subject="zone scu", owners=("@Olga",)),
     )
     nobody = judge(needs, frozenset(), members=teams.get, bot="gitbot")
     assert missing(nobody) == (

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.endings import _moves_before, begun, stopped_by
-from gitbot.execution.requests import MoveRecord, RequestRecord
-from gitbot.execution.values import Approval, Approved
+from gitbot.execution.executor_types import Approval, Approved
+from gitbot.execution.request_records import MoveRecord, RequestRecord
+from gitbot.execution.terminate import _moves_before, has_started, stopped_by
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.events import MoveState, NodeChanged, NodeFacts, NodeState
-from gitbot.model.instants import Interval
-from gitbot.model.ledger import node_file
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.events import MoveState, NodeChanged, NodeFacts, NodeState
+from gitbot.model.ledger.ledger import node_file
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.text.instants import Interval
 from tests.unit.execution.scene import NOW, OCCURRENCE, World, move
 
 REQUEST = RequestId.read("request/db/one")
@@ -41,9 +41,9 @@ OTHERS = [({}, True), ({"group": "other"}, False), ({"digest": "sha256:1"}, Fals
 def test_a_group_has_begun_with_an_effect_of_its_plan(fields: dict[str, str], same: bool) -> None:
     mine = record(2)
     sent = record(1, effects=("db/gitbot-1",), **fields)
-    assert begun(RequestRecord(id=REQUEST, moves={1: sent, 2: mine}), mine) is same
+    assert has_started(RequestRecord(id=REQUEST, moves={1: sent, 2: mine}), mine) is same
     idle = record(1, **fields)
-    assert not begun(RequestRecord(id=REQUEST, moves={1: idle, 2: mine}), mine)
+    assert not has_started(RequestRecord(id=REQUEST, moves={1: idle, 2: mine}), mine)
 
 
 @pytest.mark.parametrize(("fields", "same"), OTHERS)
@@ -120,7 +120,7 @@ def test_an_earlier_move_that_ended_or_is_not_accepted_brings_nobody() -> None:
     elsewhere = replace(approved, moves=moves)
     both = RequestRecord(id=REQUEST, moves={1: first, 2: second})
     assert not _moves_before(elsewhere, moves[1], both)
-    assert not before(first=first.but(state=MoveState.SUCCEEDED), second=second)
+    assert not before(first=first.replace(state=MoveState.SUCCEEDED), second=second)
     assert not before(second=second)
 
 
@@ -155,7 +155,7 @@ def test_what_is_left_of_a_drain_ends_with_its_node(state: NodeState, said: list
         request=OCCURRENCE.drain,
         facts=NodeFacts(node="a"),
     )
-    world.ledger = world.ledger.but(events=(*world.ledger.events, changed))
+    world.ledger = world.ledger.replace(events=(*world.ledger.events, changed))
     assert [item for item in world.step() if item.startswith("1 ")] == said
     if said:
         assert world.event("withdrawn").reason == f"a is {state} already"

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
-from gitbot.execution.facts import ClusterFacts, is_ready, new_breaches
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.execution.cluster_facts import ClusterFacts, is_ready, new_breaches
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import Limits, PlacementProblem
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.plan.problem import Limits, PlacementProblem
+from gitbot.model.text.names import IntentRef
 from tests.unit.execution.scene import HOST, NOW, ZONE, World, instance, migration, move, node
 
 ONE, TWO = (NamespacedName(namespace="db", name=name) for name in ("one", "two"))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.execution.fence import (
+from gitbot.execution.claims import (
     FENCE,
-    given_back,
+    claim_expires_at,
     is_unsent,
     next_claim,
-    settles_at,
-    stamped,
+    release_claim,
+    with_claims,
 )
-from gitbot.execution.requests import MoveRecord, fold_requests
-from gitbot.execution.values import CreateMigration, Steps, View
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import Claim, MoveChanged, MoveState
-from gitbot.model.ledger import Ledger
-from gitbot.model.problem import PlacementProblem
+from gitbot.execution.executor_types import CreateMigration, ExecutorInput, Steps
+from gitbot.execution.request_records import MoveRecord, fold_requests
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import Claim, MoveChanged, MoveState
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.plan.problem import PlacementProblem
 from tests.unit.execution.scene import NOW, World, move
 
 LATER = NOW + 25
@@ -37,8 +37,8 @@ def record_of(world: World) -> MoveRecord:
     return request.moves[1]
 
 
-def view_of(world: World) -> View:
-    return View(
+def view_of(world: World) -> ExecutorInput:
+    return ExecutorInput(
         cluster="prod",
         now=NOW,
         ledger=world.ledger,
@@ -57,7 +57,7 @@ def create_of(steps: Steps) -> CreateMigration:
 
 def test_a_claim_is_good_from_when_it_is_written(announced: World) -> None:
     """In the effect and in the line of the ledger that announces it, and in no other line."""
-    steps = stamped(announced.last, LATER)
+    steps = with_claims(announced.last, LATER)
     event = create_of(steps).event
     assert event.claim is not None
     assert event.claim.until == LATER + FENCE.send
@@ -67,17 +67,17 @@ def test_a_claim_is_good_from_when_it_is_written(announced: World) -> None:
 
 
 def test_no_claim_is_good_beyond_the_time_in_which_its_move_may_start(announced: World) -> None:
-    short = create_of(announced.last).but(ends=LATER + 3)
-    event = create_of(stamped(announced.last.but(effects=(short,)), LATER)).event
+    short = create_of(announced.last).replace(ends=LATER + 3)
+    event = create_of(with_claims(announced.last.replace(effects=(short,)), LATER)).event
     assert event.claim is not None
     assert event.claim.until == LATER + 3
 
 
 def test_what_has_no_claim_gets_none(announced: World) -> None:
     effect = create_of(announced.last)
-    bare = effect.but(event=effect.event.but(claim=None))
-    assert create_of(stamped(Steps(effects=(bare,)), LATER)) == bare
-    assert stamped(Steps(), LATER) == Steps()
+    bare = effect.replace(event=effect.event.replace(claim=None))
+    assert create_of(with_claims(Steps(effects=(bare,)), LATER)) == bare
+    assert with_claims(Steps(), LATER) == Steps()
 
 
 def test_an_effect_without_a_claim_counts_as_claimed_when_it_was_announced(
@@ -86,9 +86,9 @@ def test_an_effect_without_a_claim_counts_as_claimed_when_it_was_announced(
     """As lines of older gitbots."""
     record = record_of(announced)
     assert record.claim is not None
-    assert settles_at(record) == FENCE.settles_at(record.claim.until)
-    old = record.but(claim=None)
-    assert settles_at(old) == FENCE.settles_at(NOW + FENCE.send)
+    assert claim_expires_at(record) == FENCE.settles_at(record.claim.until)
+    old = record.replace(claim=None)
+    assert claim_expires_at(old) == FENCE.settles_at(NOW + FENCE.send)
 
 
 def test_only_a_claim_of_this_process_is_unsent(announced: World) -> None:
@@ -96,10 +96,10 @@ def test_only_a_claim_of_this_process_is_unsent(announced: World) -> None:
     assert record.claim is not None
     own = frozenset({(record.migration, record.claim.epoch)})
     look = view_of(announced)
-    assert is_unsent(look.but(unsent=own), record)
+    assert is_unsent(look.replace(unsent=own), record)
     assert not is_unsent(look, record)
-    assert not is_unsent(look.but(unsent=own), record.but(claim=None))
-    assert not is_unsent(look.but(unsent=frozenset({(record.migration, 7)})), record)
+    assert not is_unsent(look.replace(unsent=own), record.replace(claim=None))
+    assert not is_unsent(look.replace(unsent=frozenset({(record.migration, 7)})), record)
 
 
 def test_a_claim_names_the_line_that_it_was_decided_on(announced: World) -> None:
@@ -107,19 +107,19 @@ def test_a_claim_names_the_line_that_it_was_decided_on(announced: World) -> None
     look = view_of(announced)
     last = announced.ledger.events[-1]
     assert isinstance(last, MoveChanged)
-    last = last.but(seq=41)
-    known = look.but(ledger=Ledger(events=(*announced.ledger.events, last)))
+    last = last.replace(seq=41)
+    known = look.replace(ledger=Ledger(events=(*announced.ledger.events, last)))
     claim = next_claim(known, record, ends=NOW + 10_000)
     assert (claim.judged, claim.epoch, claim.until) == (41, 2, NOW + FENCE.send)
-    put_off = next_claim(known, record.but(state=MoveState.WAITING), ends=NOW + 10_000)
+    put_off = next_claim(known, record.replace(state=MoveState.WAITING), ends=NOW + 10_000)
     assert put_off.epoch == 2
-    first = next_claim(look.but(ledger=Ledger()), record.but(claim=None), ends=NOW + 5)
+    first = next_claim(look.replace(ledger=Ledger()), record.replace(claim=None), ends=NOW + 5)
     assert (first.judged, first.epoch, first.until) == (0, 1, NOW + 5)
 
 
 def test_a_claim_that_is_given_back_is_good_no_longer(announced: World) -> None:
-    event = create_of(announced.last).event.but(seq=17, previous="sha256:1")
-    back = given_back(event, now=LATER)
+    event = create_of(announced.last).event.replace(seq=17, previous="sha256:1")
+    back = release_claim(event, now=LATER)
     assert back.claim == Claim(
         executor=event.claim.executor,  # type: ignore[union-attr]
         epoch=1,

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.values import Maintenance
-from gitbot.model.events import NodeChanged, NodeFacts, NodeState
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.instants import Interval
-from gitbot.model.ledger import node_file
-from gitbot.model.plan import Move, MoveRef, PlacementPlan
-from gitbot.model.problem import PlacementProblem
+from gitbot.execution.executor_types import Maintenance
+from gitbot.model.ledger.events import NodeChanged, NodeFacts, NodeState
+from gitbot.model.ledger.ledger import node_file
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import Move, MoveRef, PlacementPlan
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.instants import Interval
 from tests.unit.execution.scene import NOW, OCCURRENCE, World, move
 
 DRAIN = OCCURRENCE.drain
@@ -61,7 +61,7 @@ def begun(world: World, node: str, state: NodeState) -> None:
         request=DRAIN,
         facts=NodeFacts(node=node),
     )
-    world.ledger = world.ledger.but(events=(*world.ledger.events, changed))
+    world.ledger = world.ledger.replace(events=(*world.ledger.events, changed))
 
 
 def drain(*moves: Move, state: NodeState = NodeState.READY) -> set[str]:

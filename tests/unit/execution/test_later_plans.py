@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.execution.state import fold_nodes
-from gitbot.execution.values import Maintenance
+from gitbot.execution.executor_types import Maintenance
+from gitbot.execution.ledger_folds import fold_nodes
 from tests.unit.execution.scene import OCCURRENCE, World, move
 
 

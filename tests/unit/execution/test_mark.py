@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitbot.execution.mark import ledger_mark
-from gitbot.model.events import ConcernChanged, ConcernState
-from gitbot.model.ledger import Ledger, concern_file
+from gitbot.execution.ownership import ledger_mark
+from gitbot.model.ledger.events import ConcernChanged, ConcernState
+from gitbot.model.ledger.ledger import Ledger, concern_file
 
 
 def test_a_ledger_is_known_by_its_first_line() -> None:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.fence import FENCE
-from gitbot.execution.values import BreakerLimits, Stale, Steps
+from gitbot.execution.claims import FENCE
+from gitbot.execution.executor_types import BreakerLimits, OutdatedGroup, Steps
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.instants import Interval
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, MoveRef
-from gitbot.model.problem import Freeze, Limits
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Move, MoveRef
+from gitbot.model.plan.problem import Freeze, Limits
+from gitbot.model.text.instants import Interval
+from gitbot.model.text.names import IntentRef
 from tests.unit.execution.scene import NOW, World, instance, migration, move
 
 
@@ -173,7 +173,9 @@ def test_the_stop_flag_stops_everything(world: World) -> None:
 
 def test_what_a_policy_denies_is_held_and_the_rest_starts(world: World) -> None:
     world.approve(move("one", "a", "c"), move("two", "a", "c", 2, group="two"))
-    denied = Stale(request=world.approved[0].id, group="one", reasons=("policy/lunch: not now",))
+    denied = OutdatedGroup(
+        request=world.approved[0].id, group="one", reasons=("policy/lunch: not now",)
+    )
     world.view["denied"] = (denied,)
     assert world.step() == ["1 approved", "2 approved", "1 held", "2 intended"]
     assert world.event("held").reason == "policy/lunch: not now"

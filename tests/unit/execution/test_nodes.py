@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from gitbot.execution.mark import CORDON_LABEL, mark_of
+from gitbot.execution.executor_types import Maintenance, OutdatedGroup
+from gitbot.execution.ledger_folds import NodeRecord, fold_homes, fold_nodes
 from gitbot.execution.nodes import home_event, may_begin
-from gitbot.execution.state import NodeRecord, fold_homes, fold_nodes
-from gitbot.execution.values import Maintenance, Stale
+from gitbot.execution.ownership import CORDON_LABEL, mark_of
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.events import NodeChanged, NodeFacts, NodeState
-from gitbot.model.instants import Interval
-from gitbot.model.ledger import node_file
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.ledger.events import NodeChanged, NodeFacts, NodeState
+from gitbot.model.ledger.ledger import node_file
+from gitbot.model.ledger.request_id import OccurrenceId
+from gitbot.model.text.instants import Interval
 from tests.unit.execution.scene import NOW, OCCURRENCE, World, line, move
 
 
@@ -238,9 +238,9 @@ def test_a_removed_window_takes_its_cordon_back_and_a_failed_drain_keeps_it(
     (approved,) = world.approved
     maintenance = approved.terms.maintenance
     assert maintenance is not None
-    kept = approved.terms.but(maintenance=replace(maintenance, removed=removed))
+    kept = approved.terms.replace(maintenance=replace(maintenance, removed=removed))
     if removed:
-        kept = kept.but(void="its intent was removed")
+        kept = kept.replace(void="its intent was removed")
     world.approved = [replace(approved, terms=kept)]
     assert again(world) == (["uncordon a"] if removed else [])
     assert not removed or world.event("returned").reason == "its window was removed"
@@ -328,7 +328,9 @@ def test_no_empty_node_begins_while_a_policy_denies_its_plan(
         maintenance=replace(_maintenance(("c", "a", "b")), max_nodes_at_once=1),
     )
     said = ("policy/late: not this week",)
-    denied = [Stale(request=OCCURRENCE.drain, group=group, reasons=said) for group in groups]
+    denied = [
+        OutdatedGroup(request=OCCURRENCE.drain, group=group, reasons=said) for group in groups
+    ]
     world.view["denied"] = tuple(denied)
     world.step()
     assert set(states(world)) == begun
@@ -378,7 +380,7 @@ def test_a_node_in_service_comes_back_when_its_window_is_over(world: World, kind
 def test_a_cordon_that_stands_after_its_window_is_over_is_left(world: World) -> None:
     draining(world, fails=True)
     (approved,) = world.approved
-    over = approved.terms.but(allowed=(Interval(start=NOW - 600, end=NOW),))
+    over = approved.terms.replace(allowed=(Interval(start=NOW - 600, end=NOW),))
     world.approved = [replace(approved, terms=over)]
     assert again(world) == []
     assert states(world) == {"a": "draining"}
@@ -519,7 +521,7 @@ def over_a(world: World, window: str, number: str, state: NodeState, **facts: An
         request=occurrence.drain,
         facts=NodeFacts(node="a", **facts),
     )
-    world.ledger = world.ledger.but(events=(*world.ledger.events, said))
+    world.ledger = world.ledger.replace(events=(*world.ledger.events, said))
     known = Maintenance(occurrence=occurrence, nodes=("a",), cordon=True)
     world.approve(
         request=str(occurrence.drain), digest=f"sha256:{window}{number}", maintenance=known
@@ -542,7 +544,7 @@ def test_a_late_cordon_of_others_with_the_same_opening_is_left(world: World, who
     over_a(world, "fw", "o1", NodeState.DRAINING, cordoned=False)
     ledger = world.ledger
     if whose == "another gitbot":
-        world.ledger = ledger.but(events=(msgspec.structs.replace(ledger.events[0], time=1),))
+        world.ledger = ledger.replace(events=(msgspec.structs.replace(ledger.events[0], time=1),))
     window = "disks" if whose == "another window" else "fw"
     mark = mark_of(world.look(), OccurrenceId(window=window, id="o1"))
     world.ledger = ledger
@@ -585,7 +587,7 @@ def test_a_later_plan_counts_for_nodes_once_its_owners_have_approved_it(
         replace(
             first,
             approval=replace(first.approval, digest="sha256:1", pull_request=2, concern="rest"),
-            terms=first.terms.but(consent=consent, maintenance=later),
+            terms=first.terms.replace(consent=consent, maintenance=later),
         )
     )
     world.step()

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
-from gitbot.execution.fence import FENCE
-from gitbot.execution.values import STORED_OTHERWISE, DeleteMigration
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.execution.claims import FENCE
+from gitbot.execution.executor_types import STORED_OTHERWISE, DeleteMigration
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.instants import Interval
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import Freeze
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.plan.problem import Freeze
+from gitbot.model.text.instants import Interval
+from gitbot.model.text.names import IntentRef
 from tests.unit.execution.scene import NOW, World, instance, move, node
 
 HOURS = (Interval(start=NOW - 60, end=NOW + 100),)

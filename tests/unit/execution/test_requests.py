@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.requests import (
+from gitbot.execution.request_records import (
     MoveRecord,
     RequestRecord,
     RequestState,
@@ -17,9 +17,9 @@ from gitbot.execution.requests import (
     last_moved,
 )
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.events import ForeignMove, MoveApproved, MoveState, RequestCancelled
-from gitbot.model.ledger import Ledger, request_file
-from gitbot.model.request_id import ObservedId, RequestId
+from gitbot.model.ledger.events import ForeignMove, MoveApproved, MoveState, RequestCancelled
+from gitbot.model.ledger.ledger import Ledger, request_file
+from gitbot.model.ledger.request_id import ObservedId, RequestId
 from tests.unit.execution.scene import NOW, World, move
 
 REQUEST = RequestId.read("request/db/one")
@@ -151,24 +151,24 @@ def test_a_move_line_by_line() -> None:
     assert (second.claim, second.migration_uid) == (intended.claim, "")
     assert fold_move(second, intended).effects == (intended.migration,)
 
-    made = intended.but(state=S.CREATED, time=NOW + 5, migration_uid="m", claim=None)
+    made = intended.replace(state=S.CREATED, time=NOW + 5, migration_uid="m", claim=None)
     third = fold_move(second, made)
     assert (third.intended_at, third.created_at, third.changed_at) == (NOW, NOW + 5, NOW + 5)
     assert (third.migration_uid, third.claim) == ("m", intended.claim)
 
-    bare = made.but(
+    bare = made.replace(
         state=S.FAILED, time=NOW + 9, landed="b", attempt=0, source="", to="", digest="",
         migration="", migration_uid="", pull_request=0, outcome="Failed", reason="why",
     )  # fmt: skip
     fourth = fold_move(third, bare)
-    assert fourth == third.but(
+    assert fourth == third.replace(
         state=S.FAILED, changed_at=NOW + 9, landed="b", outcome="Failed", reason="why"
     )
-    silent = fold_move(fourth, bare.but(landed="", reason="", outcome=""))
+    silent = fold_move(fourth, bare.replace(landed="", reason="", outcome=""))
     assert (silent.landed, silent.reason, silent.outcome) == ("b", "", "")
 
     again = fold_move(
-        fourth, intended.but(time=NOW + 70, attempt=2, migration="db/two", source="b", to="d")
+        fourth, intended.replace(time=NOW + 70, attempt=2, migration="db/two", source="b", to="d")
     )
     assert (again.attempt, again.landed, again.migration_uid) == (2, "", "")
     assert (again.source, again.to, again.migration) == ("b", "d", "db/two")
@@ -181,10 +181,10 @@ def test_a_move_line_by_line() -> None:
 def test_what_is_put_off_uses_up_no_attempt(state: MoveState, attempt: int) -> None:
     approved, intended = lines()
     before = fold_move(fold_move(None, approved), intended)
-    after = fold_move(before, intended.but(state=state, claim=None))
+    after = fold_move(before, intended.replace(state=state, claim=None))
     assert after.attempt == attempt
     if state is not S.CREATED:
-        put_off = fold_move(after, intended.but(state=S.HELD, attempt=attempt, claim=None))
+        put_off = fold_move(after, intended.replace(state=S.HELD, attempt=attempt, claim=None))
         assert put_off.attempt == attempt, "it was not announced"
 
 
@@ -224,7 +224,7 @@ def test_lines_that_were_written_meanwhile_take_the_place_of_ours() -> None:
     numbered = approved.__class__(**{**fields_of(approved), "seq": 1})
     ours = Ledger(events=(numbered, intended))
     assert fold_requests(ours, "prod")[REQUEST].moves[1].state is S.INTENDED
-    theirs = intended.but(state=S.HELD, seq=2, claim=None)
+    theirs = intended.replace(state=S.HELD, seq=2, claim=None)
     assert fold_requests(Ledger(events=(numbered, theirs)), "prod")[REQUEST].moves[1].state is (
         S.HELD
     )

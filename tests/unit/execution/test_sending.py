@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.fence import FENCE, TOO_LATE, stamped
-from gitbot.execution.sending import not_any_more
-from gitbot.execution.values import CreateMigration, View
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import Claim, MoveState
-from gitbot.model.instants import Interval
-from gitbot.model.ledger import Ledger
-from gitbot.model.problem import PlacementProblem
+from gitbot.execution.claims import FENCE, TOO_LATE, with_claims
+from gitbot.execution.executor_types import CreateMigration, ExecutorInput
+from gitbot.execution.pre_send_check import reason_not_to_send
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import Claim, MoveState
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.instants import Interval
 from tests.unit.execution.scene import NOW, World, instance, move
 
 UNTIL = NOW + FENCE.send
@@ -28,8 +28,8 @@ def announced(**terms: Any) -> tuple[World, CreateMigration]:
     world.approve(move("one", "a", "c"), **terms)
     written = world.ledger
     world.step()
-    steps = stamped(world.last, NOW)
-    world.ledger = written.but(events=(*written.events, *steps.events))
+    steps = with_claims(world.last, NOW)
+    world.ledger = written.replace(events=(*written.events, *steps.events))
     (effect,) = steps.effects
     assert isinstance(effect, CreateMigration)
     return world, effect
@@ -39,7 +39,7 @@ def said(
     world: World, effect: CreateMigration, *, now: int = NOW, vmi: dict[str, Any] | None = None
 ) -> str:
     snapshot = ClusterSnapshot(cluster="prod", taken_at=NOW, objects={}, digest="")
-    view = View(
+    view = ExecutorInput(
         cluster="prod",
         now=NOW,
         ledger=Ledger(),
@@ -49,7 +49,7 @@ def said(
         replay=world.replay,
     )
     found = instance("one", "a") if vmi is None else vmi
-    return not_any_more(view, world.ledger, effect, found or None, now)
+    return reason_not_to_send(view, world.ledger, effect, found or None, now)
 
 
 @pytest.mark.parametrize(
@@ -64,22 +64,23 @@ def said(
 def test_a_newer_line_of_the_move_stops_it(line: dict[str, Any], reason: str) -> None:
     world, effect = announced()
     assert said(world, effect) == ""
-    world.ledger = world.ledger.but(events=(*world.ledger.events, effect.event.but(**line)))
+    world.ledger = world.ledger.replace(events=(*world.ledger.events, effect.event.replace(**line)))
     assert said(world, effect) == reason
 
 
 def test_without_a_claim_nothing_is_sent() -> None:
     world, effect = announced()
-    bare = effect.event.but(claim=None)
+    bare = effect.event.replace(claim=None)
     lines = tuple(item for item in world.ledger.events if item.state != "intended")
-    world.ledger = world.ledger.but(events=(*lines, bare))
-    assert said(world, effect.but(event=bare)) == "another executor claimed it"
+    world.ledger = world.ledger.replace(events=(*lines, bare))
+    assert said(world, effect.replace(event=bare)) == "another executor claimed it"
 
 
 def test_a_request_that_is_cancelled_or_not_there_is_not_sent() -> None:
     world, effect = announced()
     assert said(World.of(), effect) == "the request was cancelled"
-    assert said(world, effect.but(move=replace(effect.move, id=7))) == "the request was cancelled"
+    other = effect.replace(move=replace(effect.move, id=7))
+    assert said(world, other) == "the request was cancelled"
     world.cancel("request/db/one")
     assert said(world, effect) == "the request was cancelled"
 
@@ -117,6 +118,6 @@ def test_a_claim_is_good_up_to_its_limit(now: int, reason: str) -> None:
 def test_nothing_is_sent_outside_its_time(starts: int, ends: int, reason: str) -> None:
     """At five seconds from now; a migration takes 30."""
     world, effect = announced()
-    terms = effect.approved.terms.but(allowed=(Interval(start=starts, end=ends),))
+    terms = effect.approved.terms.replace(allowed=(Interval(start=starts, end=ends),))
     approved = replace(effect.approved, terms=terms)
-    assert said(world, effect.but(approved=approved), now=NOW + 5) == reason
+    assert said(world, effect.replace(approved=approved), now=NOW + 5) == reason

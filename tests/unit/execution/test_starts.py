@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.fence import FENCE
-from gitbot.execution.values import REFUSED, Approved, BreakerLimits, Stale
-from gitbot.model.events import MoveState
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.instants import Interval, format_instant
-from gitbot.model.plan import MoveRef, PlacementPlan
-from gitbot.model.problem import Limits, Pin, PlacementProblem
-from gitbot.model.request_id import RequestId
+from gitbot.execution.claims import FENCE
+from gitbot.execution.executor_types import REFUSED, Approved, BreakerLimits, OutdatedGroup
+from gitbot.model.ledger.events import MoveState
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import MoveRef, PlacementPlan
+from gitbot.model.plan.problem import Limits, Pin, PlacementProblem
+from gitbot.model.text.instants import Interval, format_instant
 from tests.unit.execution.scene import NOW, World, migration, move
 
 OTHER = RequestId.read("request/db/two")
@@ -141,10 +141,10 @@ def test_each_attempt_pauses_twice_as_long(world: World) -> None:
 def test_a_create_that_was_refused_is_tried_after_a_pause(world: World) -> None:
     world.approve(move("one", "a", "c"))
     world.step()
-    line = world.event("intended").but(
+    line = world.event("intended").replace(
         state=MoveState.WAITING, outcome=REFUSED, reason="busy", claim=None
     )
-    world.ledger = world.ledger.but(events=(*world.ledger.events, line))
+    world.ledger = world.ledger.replace(events=(*world.ledger.events, line))
     world.now += 59
     assert world.step() == []
     assert refusal(world) == ("busy", NOW + 60, False)
@@ -196,10 +196,10 @@ def test_a_line_of_an_older_gitbot_names_nobody_who_may_create_it(world: World) 
     world.approve(move("one", "a", "c"))
     world.step()
     lines = (
-        item.but(claim=None) if item.state == "intended" else item  # type: ignore[union-attr]
+        item.replace(claim=None) if item.state == "intended" else item  # type: ignore[union-attr]
         for item in world.ledger.events
     )
-    world.ledger = world.ledger.but(events=tuple(lines))
+    world.ledger = world.ledger.replace(events=tuple(lines))
     assert world.step() == []
     assert refusal(world)[0].startswith("it is announced: an executor may create it until ")
 
@@ -264,7 +264,9 @@ def test_what_the_checks_refuse_first_is_held_with_its_group_and_the_rest_starts
         move("one", "a", "c"), move("two", "a", "b", 2), move("three", "b", "a", 3, group="other")
     )
     assert world.step()[3:] == ["1 held", "2 held", "3 intended"]
-    stale = Stale(request=RequestId.read("request/db/one"), group="one", reasons=("c is full",))
+    stale = OutdatedGroup(
+        request=RequestId.read("request/db/one"), group="one", reasons=("c is full",)
+    )
     assert world.last.stale == (stale,)
     assert world.event("held").attempt == 0, "nothing was tried"
     assert waiting(world) == [

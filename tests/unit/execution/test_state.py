@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.state import (
+from gitbot.execution.ledger_folds import (
     ConcernRecord,
     NodeRecord,
     fold_concern,
     fold_nodes,
-    not_understood,
     stop_flag,
+    unknown_events_reason,
     window_as_merged,
 )
-from gitbot.model.event_data import ProposalFile, WindowTerms
-from gitbot.model.events import (
+from gitbot.model.ledger.event_parts import ProposalFile, WindowTerms
+from gitbot.model.ledger.events import (
     ConcernChanged,
     ConcernState,
     HomeNoted,
@@ -28,7 +28,7 @@ from gitbot.model.events import (
     UnknownEvent,
     WindowBegun,
 )
-from gitbot.model.ledger import HOLD_FILE, Ledger, concern_file, node_file
+from gitbot.model.ledger.ledger import HOLD_FILE, Ledger, concern_file, node_file
 from tests.unit.execution.scene import NOW, OCCURRENCE
 
 NODES: dict[str, Any] = {"file": node_file("prod", OCCURRENCE), "request": OCCURRENCE.drain}
@@ -153,7 +153,7 @@ def test_lines_of_a_newer_gitbot_are_named_and_counted(count: int, more: str) ->
         for seq in range(4, 4 + count)
     ]
     said = f"line 4 (no state in x.jsonl){more}; update gitbot"
-    assert not_understood(Ledger(events=tuple(events)), "prod").endswith(said)
+    assert unknown_events_reason(Ledger(events=tuple(events)), "prod").endswith(said)
 
 
 def stopped(cluster: str, reason: str = "lunch") -> StopSet:

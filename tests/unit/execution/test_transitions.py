@@ -8,8 +8,8 @@ import pytest
 
 from gitbot.errors import Bug
 from gitbot.execution.transitions import ROWS, TRANSITIONS, check_transitions
-from gitbot.model.events import FINAL_STATES, MoveApproved, MoveChanged, MoveState, PlanShown
-from gitbot.model.ledger import Ledger
+from gitbot.model.ledger.events import FINAL_STATES, MoveApproved, MoveChanged, MoveState, PlanShown
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.published.ledger_lines import chain
 from gitbot.workflows.apply import apply
 from tests.doubles.ledger import moves_of
@@ -56,7 +56,7 @@ def test_what_is_over_does_not_change(state: MoveState) -> None:
     last = moves_of(ledger, "requests/prod/request/db/one.jsonl")[-1]
     assert last.state is MoveState.SUCCEEDED
     with pytest.raises(Bug, match=f"BUG: move 1 of .* from succeeded to {state}, and it is over"):
-        check_transitions(ledger, (last.but(state=state),))  # type: ignore[union-attr]
+        check_transitions(ledger, (last.replace(state=state),))  # type: ignore[union-attr]
 
 
 def test_what_no_row_has_is_not_written() -> None:
@@ -72,11 +72,11 @@ def a_stage_with(state: MoveState, *, after_the_end: bool) -> Stage:
     known = [event for event in finished.events if isinstance(event, PlanShown | MoveApproved)]
     last = finished.events[-1]
     assert isinstance(last, MoveChanged)
-    line = last.but(state=state, migration="", migration_uid="", outcome="", reason="")
+    line = last.replace(state=state, migration="", migration_uid="", outcome="", reason="")
     events = (*known, *([last] if after_the_end else []), line)
     stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
     stage.approve(a_plan(a_move("one", "a", "c")))
-    stage.store.ledger = finished.but(events=chain(None, events), head="f" * 40)
+    stage.store.ledger = finished.replace(events=chain(None, events), head="f" * 40)
     return stage
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.trial import LIMIT, refusals, trial_plan
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.plan import Move, PlacementPlan, Wave
-from gitbot.model.problem import MoveVms, PlacementProblem
-from gitbot.model.request_id import RequestId
+from gitbot.execution.start_simulation import LIMIT, refusals, trial_plan
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import Move, PlacementPlan, Wave
+from gitbot.model.plan.problem import MoveVms, PlacementProblem
 from tests.unit.execution.scene import NOW, World, move
 
 OTHER = RequestId.read("request/db/two")

@@ -7,8 +7,8 @@ from typing import Any
 
 from gitbot.intents import IntentSet, read_intents
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.findings import Finding, has_errors
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.plan.findings import Finding, has_errors
 from gitbot.settings import ClusterSettings, Settings
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import NOW, node, vm

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gitbot.calendar import Appointment, appointment_words
-from gitbot.intents.agenda import Agenda
+from gitbot.intents.calendar_events import Agenda
 from gitbot.kubernetes.selectors import LabelMatcher, Scope
-from gitbot.model.instants import parse_instant
+from gitbot.model.text.instants import parse_instant
 from tests.unit.intents.compile_scene import intents_of
 
 AFTER, BEFORE = parse_instant("2026-12-01T00:00:00Z"), parse_instant("2027-01-31T00:00:00Z")

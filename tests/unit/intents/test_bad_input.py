@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gitbot.intents import read_intents
-from gitbot.model.findings import Finding, has_errors
+from gitbot.model.plan.findings import Finding, has_errors
 from gitbot.settings import ClusterSettings, Settings
 
 FOLDER = Path(__file__).parent / "bad_input"

@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from gitbot.constraints.instances import Instances
+from gitbot.constraints.moves.instances import Instances
 from gitbot.intents.compile import load_rules
-from gitbot.intents.kinds.load_rule import Metric
-from gitbot.model.load import METRICS
+from gitbot.intents.kinds.load_rule.spec import Metric
+from gitbot.model.cluster.load import METRICS
 from tests.doubles.loaded import measured
 from tests.doubles.problems import NOW
 from tests.unit.intents.compile_scene import intents_of, small_cluster, snapshot_of

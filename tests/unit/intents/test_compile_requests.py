@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.intents.compile import Past, compile_requests
+from gitbot.intents.compile import RequestHistory, compile_requests
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.instants import FOREVER, Interval, parse_instant
-from gitbot.model.problem import Pin, Target
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.problem import Pin, Target
+from gitbot.model.text.instants import FOREVER, Interval, parse_instant
 from tests.doubles.problems import NOW, ZONE
 from tests.unit.intents.compile_scene import (
     FILE,
@@ -253,7 +253,7 @@ def test_what_the_ledger_knows() -> None:
         request("running", "{vms: {names: [db-2]}}"),
     )
     digests = {intent.ref.name: intent.spec_digest for intent in intents.intents}
-    past = Past(
+    past = RequestHistory(
         finished=frozenset(
             {
                 RequestId.read("request/a/done"),

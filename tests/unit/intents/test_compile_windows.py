@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gitbot.intents.compile import (
-    Past,
+    RequestHistory,
     build_problem,
     compile_drain,
     compile_freezes,
@@ -17,9 +17,9 @@ from gitbot.intents.compile import (
     effective_limits,
     opening_of,
 )
-from gitbot.model.instants import FOREVER, Interval, parse_instant
-from gitbot.model.problem import EmptyNodes, HealRule, Limits, MoveVms
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.problem import EmptyNodes, HealRule, Limits, MoveVms
+from gitbot.model.text.instants import FOREVER, Interval, parse_instant
 from tests.doubles.problems import NOW, ZONE, vm
 from tests.unit.intents.compile_scene import (
     DB,
@@ -57,7 +57,7 @@ def test_a_drain_in_full() -> None:
     goal, findings = drained(
         f"nodes: {{names: [n3, n1, n2]}}, {SCHEDULE}, drain: {{lead: PT2H, maxNodesAtOnce: 2, "
         "cordon: Gitbot, notMigratable: LeaveRunning}",
-        past=Past(highest_moves={RequestId.read("drain/w/20261206T210000Z"): 7}),
+        past=RequestHistory(highest_moves={RequestId.read("drain/w/20261206T210000Z"): 7}),
     )
     assert findings == []
     assert goal is not None
@@ -144,7 +144,7 @@ def test_what_is_done_is_not_drained_again() -> None:
     assert goal is not None
     assert goal.nodes == ("n2",)
     assert drained(fields, done={"n1", "n2"})[0] is None
-    past = Past(finished=frozenset({RequestId.read("drain/w/20261206T210000Z")}))
+    past = RequestHistory(finished=frozenset({RequestId.read("drain/w/20261206T210000Z")}))
     assert drained(fields, past=past)[0] is None
 
 

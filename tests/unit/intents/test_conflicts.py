@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gitbot.intents import read_intents, stops
-from gitbot.intents.conflicts import conflicts
-from gitbot.model.findings import Severity
-from gitbot.model.instants import parse_instant
+from gitbot.intents.window_conflicts import conflicts
+from gitbot.model.plan.findings import Severity
+from gitbot.model.text.instants import parse_instant
 from gitbot.settings import ClusterSettings, Settings
 from tests.unit.intents.compile_scene import FILE, intents_of
 

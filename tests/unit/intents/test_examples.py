@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from gitbot.documents import read_documents
 from gitbot.intents import read_intents
 from gitbot.intents.registry import KINDS, json_schema
-from gitbot.model.findings import Finding
+from gitbot.model.plan.findings import Finding
 from gitbot.settings import ClusterSettings, Settings, read_settings
 from gitbot.settings import json_schema as settings_schema
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gitbot.intents import IntentSet, read_intents
-from gitbot.intents.agenda import Agenda
+from gitbot.intents.calendar_events import Agenda
 from gitbot.intents.compile import compile_freezes, opening_of
-from gitbot.model.findings import Finding
-from gitbot.model.instants import format_instant, parse_instant
+from gitbot.model.plan.findings import Finding
+from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.settings import ClusterSettings, Settings
 from tests.unit.intents.compile_scene import FILE, SETTINGS, small_cluster, snapshot_of
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.intents import IntentSet, Ownership, needs_of, read_intents
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, NodeRef, VmRef
-from gitbot.model.problem import Pin
-from gitbot.model.request_id import (
+from gitbot.intents import IntentSet, OwnershipRules, needs_of, read_intents
+from gitbot.model.ledger.request_id import (
     DrainId,
     HealId,
     MigrationRequestId,
@@ -16,6 +13,9 @@ from gitbot.model.request_id import (
     RequestId,
     ReturnId,
 )
+from gitbot.model.plan.plan import Move, NodeRef, VmRef
+from gitbot.model.plan.problem import Pin
+from gitbot.model.text.names import IntentRef
 from gitbot.settings import ClusterSettings, NodeSettings, OwnerSettings, Settings
 
 OWNERS = (
@@ -40,9 +40,9 @@ OPEN = OccurrenceId(window="w", id="20261206T210000Z")
 A, PLATFORM, SCU, GPU = ("@acme/a", "@ann"), ("@acme/platform",), ("@acme/scu",), ("@acme/gpu",)
 
 
-def ownership(*owners: OwnerSettings) -> Ownership:
+def ownership(*owners: OwnerSettings) -> OwnershipRules:
     settings = Settings(clusters=(ClusterSettings(name="prod"),), owners=owners)
-    return Ownership(
+    return OwnershipRules(
         settings=settings, codeowners=CODEOWNERS, labels=lambda node: LABELS.get(node, {})
     )
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from gitbot.intents import proposal_file, read_intents
-from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec, ProposedMove
+from gitbot.intents.kinds.placement_proposal.spec import PlacementProposalSpec, ProposedMove
 from gitbot.intents.proposals import Proposal, write_proposal
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, NodeRef, VmRef
-from gitbot.model.problem import Pin
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Move, NodeRef, VmRef
+from gitbot.model.plan.problem import Pin
+from gitbot.model.text.names import IntentRef
 from gitbot.settings import ClusterSettings, Settings
 
 SETTINGS = Settings(clusters=(ClusterSettings(name="prod"),))

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from gitbot.intents import IntentSet, read_intents
-from gitbot.intents.kinds.migration_request import MigrationRequestSpec
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.problem import Pin
+from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.problem import Pin
 from gitbot.settings import ClusterSettings, Settings
 
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"

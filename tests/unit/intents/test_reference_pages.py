@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.cli.linting import lint
+from gitbot.cli.shared.linting import lint
 from gitbot.intents import read_intents
 from gitbot.intents.registry import KINDS, json_schema
 from gitbot.settings import ClusterSettings, Settings

@@ -11,8 +11,8 @@ from gitbot.kubevirt.limits import (
     requeue_delay,
     unschedulable_timeout,
 )
-from gitbot.simulation.controllers.handler import estimate_seconds
-from gitbot.simulation.controllers.migrations import by_priority
+from gitbot.simulation.controllers.migration_requeue import by_priority
+from gitbot.simulation.controllers.node_handler import estimate_seconds
 from tests.unit.kubevirt.objects import migration
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gitbot.kubevirt.preflight import preflight
-from gitbot.model.diagnosis import Outcome
+from gitbot.model.plan.diagnosis import Outcome
 from tests.unit.kubevirt.objects import KUBEVIRT, Object, condition, migration, node, vmi
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.model.words import first_of, shortened
+from gitbot.model.text.wording import first_of, shortened
 
 
 @pytest.mark.parametrize(

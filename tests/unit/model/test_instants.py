@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.model.instants import Interval, intersect, subtract
+from gitbot.model.text.instants import Interval, intersect, subtract
 
 OPEN = Interval(start=10, end=20)
 

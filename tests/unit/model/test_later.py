@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from gitbot.model.later import Later, with_later
+from gitbot.model.lazy_fields import LazyFields, with_later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair(Later):
+class Pair(LazyFields):
     left: int
     right: str = ""
 

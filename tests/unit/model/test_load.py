@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gitbot.errors import SnapshotError
-from gitbot.model.load import ClusterLoad, LoadValue, fresh
+from gitbot.model.cluster.load import ClusterLoad, LoadValue, fresh
 from gitbot.snapshot import from_objects, load_of, read_snapshot, write_snapshot
 
 NOW = 1_796_590_800

@@ -7,8 +7,7 @@ import copy
 import pytest
 
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.names import IntentRef
-from gitbot.model.request_id import (
+from gitbot.model.ledger.request_id import (
     DrainId,
     HealId,
     MigrationRequestId,
@@ -18,6 +17,7 @@ from gitbot.model.request_id import (
     ReturnId,
     parse_request_id,
 )
+from gitbot.model.text.names import IntentRef
 
 OCCURRENCE = OccurrenceId(window="rack-r03", id="20261201T030000Z")
 CLUSTER_RULE = HealId.of(IntentRef(kind="PlacementRule", namespace="", name="gpu"))

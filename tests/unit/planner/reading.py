@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.placement_rule import placement_rules
-from gitbot.constraints.replay import replay
-from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
-from gitbot.model.constraint import RuleConstraint
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import MoveVms, Pin, PlacementProblem, Target
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.replay.replay import replay
+from gitbot.constraints.rules.placement_rule import placement_rules
+from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
+from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Target
+from gitbot.model.text.names import IntentRef
 from gitbot.planner import make_plan
 from tests.doubles.problems import ZONE, named, request
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.plan import Certificate
-from gitbot.model.problem import MoveVms, Pin, PlacementProblem, Target
+from gitbot.model.plan.plan import OptimalityProof
+from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Target
 from tests.doubles.problems import named, node, problem, request, vm
 from tests.unit.planner.reading import held, move, moved, planned, spread
 
@@ -40,7 +40,7 @@ def test_the_fullest_node_gives_its_largest_vms_first() -> None:
     found = planned(full_node(30, 30, 20, 5))
     assert [(name, source) for name, source, _, _ in moved(found)] == [("v0", "n1"), ("v1", "n1")]
     assert {to for _, _, to, _ in moved(found)} == {"n2", "n3"}
-    assert (found.bound.moves, found.bound.proof) == (2, Certificate.COUNTED)
+    assert (found.bound.moves, found.bound.proof) == (2, OptimalityProof.COUNTED)
     assert (
         found.moves[0].why == f"evens out: n1 is 85 % full, {found.moves[0].to.node} with it 30 %"
     )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import random
 
-from gitbot.model.problem import PlacementProblem
-from gitbot.planner.blockers import blockers
-from gitbot.planner.board import Board
-from gitbot.planner.facts import ProblemIndex
-from gitbot.planner.step import Wish
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.planner.plan_types import TargetPolicy
+from gitbot.planner.problem_index import ProblemIndex
+from gitbot.planner.state.blockers import blockers
+from gitbot.planner.state.plan_state import PlanState
 from tests.laws.tiny import problem_of, tiny
 
 
-def board_of(case: PlacementProblem) -> Board:
-    return Board.of(ProblemIndex.of(case))
+def board_of(case: PlacementProblem) -> PlanState:
+    return PlanState.of(ProblemIndex.of(case))
 
 
 def test_without_them_and_with_room_the_step_could_start() -> None:
@@ -24,8 +24,8 @@ def test_without_them_and_with_room_the_step_could_start() -> None:
         board = board_of(case)
         vms = sorted(vm for vm in board.facts.vmis if board.place(vm))
         vm, node = random.Random(seed).choice(vms), random.Random(seed).choice(board.nodes)
-        found = blockers(board, vm, node, Wish())
-        if board.feasible(vm, Wish())[board.number[node]]:
+        found = blockers(board, vm, node, TargetPolicy())
+        if board.feasible(vm, TargetPolicy())[board.number[node]]:
             assert found == frozenset()
         if found is None:
             seen["none"] += 1

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.diagnosis import Outcome
-from gitbot.model.problem import Limits
+from gitbot.model.plan.diagnosis import Outcome
+from gitbot.model.plan.problem import Limits
 from tests.doubles.problems import node, problem, vm
 from tests.unit.planner.reading import move, planned
 

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.instants import Interval
-from gitbot.model.plan import Drained
-from gitbot.model.problem import EmptyNodes
-from gitbot.model.request_id import RequestId
-from gitbot.planner import drain, make_plan
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Drained
+from gitbot.model.plan.problem import EmptyNodes
+from gitbot.model.text.instants import Interval
+from gitbot.planner import make_plan
+from gitbot.planner.goals import drain
 from tests.bench.instance import problem as bench_problem
 from tests.bench.instances import full
 from tests.doubles.problems import NOW, node, problem, request, vm

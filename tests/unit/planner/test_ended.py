@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.constraints.replay import replay
-from gitbot.model.problem import EmptyNodes
+from gitbot.constraints.replay.replay import replay
+from gitbot.model.plan.problem import EmptyNodes
 from gitbot.planner import make_plan
 from tests.doubles.problems import node, problem, request, vm
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.replay import replay
-from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.replay.replay import replay
+from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.problem import HealRule, PlacementProblem
+from gitbot.model.plan.problem import HealRule, PlacementProblem
 from tests.doubles.problems import node, problem, request, vm
 from tests.unit.planner.reading import held, moved, planned
 from tests.unit.planner.test_small_and_full import APART

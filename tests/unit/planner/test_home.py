@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.model.problem import ReturnHome
+from gitbot.model.plan.problem import ReturnHome
 from tests.doubles.problems import named, node, problem, request, vm
 from tests.unit.planner.reading import held, moved, planned
 

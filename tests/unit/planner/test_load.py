@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.ranking import NAMES
+from gitbot.constraints.load.ranking import NAMES
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.diagnosis import Outcome
-from gitbot.model.load import ClusterLoad, LoadValue
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import PlacementProblem
+from gitbot.model.cluster.load import ClusterLoad, LoadValue
+from gitbot.model.plan.diagnosis import Outcome
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import PlacementProblem
 from gitbot.planner import make_plan
 from tests.doubles.problems import NOW, node, problem, vm
 from tests.unit.planner.reading import move, moved, planned

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
-from gitbot.model.problem import HealRule, MoveVms, Pin, Reservation
-from gitbot.model.request_id import RequestId
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.problem import HealRule, MoveVms, Pin, Reservation
 from tests.doubles.problems import ZONE, named, node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, held, move, moved, planned, spread
 

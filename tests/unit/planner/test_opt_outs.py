@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.constraints.replay import replay
+from gitbot.constraints.replay.replay import replay
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.names import IntentRef
-from gitbot.model.opt_out import opted_out
-from gitbot.model.problem import EmptyNodes, Goal, HealRule, PlacementProblem
-from gitbot.model.request_id import RequestId
+from gitbot.model.cluster.opt_out import opted_out
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.problem import EmptyNodes, Goal, HealRule, PlacementProblem
+from gitbot.model.text.names import IntentRef
 from gitbot.planner import make_plan
 from tests.doubles.problems import node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, held, move, moved, planned, spread

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.placement_rule import PlacementRule
-from gitbot.constraints.rule_parts import NodePart
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Hold
-from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, Pin, Target
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.placement_rule import PlacementRule
+from gitbot.constraints.rules.rule_parts import NodePart
+from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.model.plan.plan import Hold
+from gitbot.model.plan.problem import EmptyNodes, Goal, HealRule, MoveVms, Pin, Target
+from gitbot.model.text.names import IntentRef
 from tests.doubles.problems import named, node, problem, request, vm
 from tests.unit.audit.test_conflicts import APART, IN_A, TOGETHER, rules_of
 from tests.unit.planner.reading import SPREAD, planned, spread

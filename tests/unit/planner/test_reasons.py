@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.problem import HealRule, Reservation
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.problem import HealRule, Reservation
 from tests.doubles.problems import HOSTNAME, ZONE, named, node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, move, planned, spread
 from tests.unit.planner.test_drain import empty

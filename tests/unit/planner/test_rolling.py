@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.plan import Move, PlacementPlan
-from gitbot.model.problem import EmptyNodes, Limits
+from gitbot.model.plan.plan import Move, PlacementPlan
+from gitbot.model.plan.problem import EmptyNodes, Limits
 from tests.bench.bench_rolling import pool as uneven_pool
 from tests.bench.bench_rolling import problem as rolling
 from tests.doubles.problems import NOW, ZONE, node, problem, request, vm

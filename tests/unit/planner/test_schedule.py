@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import Limits
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import Limits
 from tests.doubles.problems import NOW, node, problem, vm
 from tests.unit.planner.reading import even, move, planned, spread
 

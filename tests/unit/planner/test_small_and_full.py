@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.instances import Instances
-from gitbot.constraints.rule_check import total
-from gitbot.constraints.transit import Transit
-from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import EmptyNodes, HealRule, PlacementProblem
-from gitbot.planner import search
-from gitbot.planner.board import Board
-from gitbot.planner.facts import ProblemIndex
-from gitbot.planner.known_moves import KnownMoves
-from gitbot.planner.openings import Openings
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.moves.migration_state import MigrationState
+from gitbot.constraints.rules.worsening import total
+from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
+from gitbot.model.plan.problem import EmptyNodes, HealRule, PlacementProblem
+from gitbot.model.text.names import IntentRef
+from gitbot.planner.problem_index import ProblemIndex
+from gitbot.planner.search import exact
+from gitbot.planner.search.move_cache import KnownMoves
+from gitbot.planner.search.reachability import Openings
+from gitbot.planner.state.plan_state import PlanState
 from tests.doubles.problems import HOSTNAME, node, problem, request
 from tests.laws.test_same_bytes import GIB, SIZES, resident
 from tests.laws.tiny import problem_of, tiny
@@ -62,18 +62,18 @@ def test_no_search_is_made_twice_and_the_board_is_asked_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     searches, questions = Counter[object](), Counter[str]()
-    run, totals = search._Search.run, Transit.totals
+    run, totals = exact._Search.run, MigrationState.totals
 
-    def counted(self: search._Search) -> search.Found:
+    def counted(self: exact._Search) -> exact.Found:
         searches[(*sorted(self.home), *sorted(self.board.occupancy.items()))] += 1
         return run(self)
 
-    def scored(self: Transit, *arguments: Any) -> Any:
+    def scored(self: MigrationState, *arguments: Any) -> Any:
         questions["scored"] += 1
         return totals(self, *arguments)
 
-    monkeypatch.setattr(search._Search, "run", counted)
-    monkeypatch.setattr(Transit, "totals", scored)
+    monkeypatch.setattr(exact._Search, "run", counted)
+    monkeypatch.setattr(MigrationState, "totals", scored)
     planned(full())
     assert searches
     assert set(searches.values()) == {1}
@@ -82,7 +82,7 @@ def test_no_search_is_made_twice_and_the_board_is_asked_little(
 
 
 def test_wishes_about_spread_do_not_keep_the_search_from_knowing_moves() -> None:
-    board = Board.of(ProblemIndex.of(full()))
+    board = PlanState.of(ProblemIndex.of(full()))
     movers = sorted(board.occupancy)
     known = KnownMoves(board, movers, Openings(board, movers))
     assert all(map(known.tells, range(len(movers))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.model.problem import Pin
+from gitbot.model.plan.problem import Pin
 from tests.doubles.problems import HOSTNAME, ZONE, node, problem, vm
 from tests.unit.planner.reading import held, move, planned, spread
 from tests.unit.planner.test_drain import empty

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.instants import Interval
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import Freeze, Limits
-from gitbot.planner.flight import MOST_COUNTED
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import Freeze, Limits
+from gitbot.model.text.instants import Interval
+from gitbot.model.text.names import IntentRef
+from gitbot.planner.schedule.in_flight import MOST_COUNTED
 from tests.doubles.problems import NOW, ZONE, named, node, problem, vm
 from tests.unit.planner.reading import held, move, moved, planned
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gitbot.policy.classes import Classes
-from gitbot.policy.reads import Reads
-from gitbot.policy.value import PolicySubject
+from gitbot.policy.batch.equivalence import Classes
+from gitbot.policy.batch.read_set import Reads
+from gitbot.policy.policy import PolicySubject
 
 READS: dict[str, Reads] = {
     "tier": {"vm": {"labels": {"tier": None}}},

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gitbot.cli.policy import policy
+from gitbot.cli.commands.policy import policy
 from gitbot.errors import UsageError
 from tests.unit.policy.test_files import GOOD, case
 

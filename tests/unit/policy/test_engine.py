@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from gitbot.policy.engine import compile_expression, evaluate, timestamp
-from gitbot.policy.faults import EvaluationError, ExpressionError
-from gitbot.policy.fields import unknown_field
+from gitbot.policy.cel_engine import compile_expression, evaluate, timestamp
+from gitbot.policy.cel_fields import unknown_field
+from gitbot.policy.errors import EvaluationError, ExpressionError
 
 NAMES = frozenset({"plan", "vm", "now", "variables"})
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.model.findings import Severity
-from gitbot.model.problem import PlacementProblem
+from gitbot.model.plan.findings import Severity
+from gitbot.model.plan.problem import PlacementProblem
 from gitbot.policy import judge, misdirected, read_policies
 from tests.unit.policy.test_judging import INTENTS, SNAPSHOT, policy
 from tests.unit.reports.plans import PLAN, STARTS

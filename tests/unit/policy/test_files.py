@@ -9,7 +9,7 @@ import pytest
 from gitbot.documents import read_documents
 from gitbot.policy import cases, read_policies
 from gitbot.policy.cases import run_tests
-from gitbot.policy.files import json_schema
+from gitbot.policy.policy_files import json_schema
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.problem import EmptyNodes
+from gitbot.model.plan.problem import EmptyNodes
 from gitbot.planner import make_plan
 from gitbot.policy.fleet import fleet_makers
 from gitbot.policy.keys import label_keys, topology_keys

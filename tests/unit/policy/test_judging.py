@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.findings import Severity
-from gitbot.model.load import ClusterLoad, LoadValue
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import PlacementProblem
-from gitbot.model.request_id import RequestId
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.load import ClusterLoad, LoadValue
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.findings import Severity
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.names import IntentRef
 from gitbot.policy import Verdict, judge, pack_of, read_policies
 from tests.unit.policy.test_files import SHIPPED
 from tests.unit.reports.plans import PLAN, REQUEST, RULE, STARTS

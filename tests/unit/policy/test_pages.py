@@ -13,9 +13,9 @@ import pytest
 
 from gitbot.policy import pack_of, read_policies
 from gitbot.policy.cases import run_tests, survivors
-from gitbot.policy.engine import EXTENSIONS, compile_expression, evaluate
-from gitbot.policy.faults import EvaluationError, ExpressionError
-from gitbot.policy.pages import page, variables_page
+from gitbot.policy.cel_engine import EXTENSIONS, compile_expression, evaluate
+from gitbot.policy.errors import EvaluationError, ExpressionError
+from gitbot.policy.reference_pages import page, variables_page
 from tests.unit.policy.test_files import SHIPPED
 
 FOLDER = Path(__file__).parents[3] / "docs" / "reference" / "policies"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from gitbot.policy.engine import compile_expression, timestamp
+from gitbot.policy.cel_engine import compile_expression, timestamp
+from gitbot.policy.evaluate_once import natural
 from gitbot.policy.steps import EvaluatedStep, steps
-from gitbot.policy.trying import natural
 
 NAMES = frozenset({"plan", "vm", "now", "node"})
 DATA = {

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.model.events import PlanShown, Shown
-from gitbot.ports.already import ends_soon, says_already
+from gitbot.model.ledger.events import PlanShown, Shown
 from gitbot.ports.forge import CheckRun, CheckState, CommitStatus, Issue
+from gitbot.ports.idempotence import is_up_to_date, needs_renewal
 
 STATUS = CommitStatus(context="gitbot/plan", state=CheckState.SUCCESS, description="1 move")
 CHECK = CheckRun(name="gitbot/plan", state=CheckState.SUCCESS, title="1 move", summary="all")
@@ -49,7 +49,7 @@ def shown(**changes: str) -> PlanShown:
     ],
 )
 def test_what_says_the_same_is_not_written(there: object, wanted: object) -> None:
-    assert says_already(there, wanted)
+    assert is_up_to_date(there, wanted)
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_what_says_the_same_is_not_written(there: object, wanted: object) -> Non
     ],
 )
 def test_what_differs_for_a_reader_is_written(there: object, wanted: object) -> None:
-    assert not says_already(there, wanted)
+    assert not is_up_to_date(there, wanted)
 
 
 @pytest.mark.parametrize("wanted", [STATUS, CHECK, ISSUE, SHOWN, "text", ()])
 def test_nothing_says_nothing(wanted: object) -> None:
-    assert not says_already(None, wanted)
+    assert not is_up_to_date(None, wanted)
 
 
 @pytest.mark.parametrize(("left", "soon"), [(100, False), (25, False), (24, True), (-5, True)])
 def test_the_last_quarter_of_a_life_is_soon(left: int, soon: bool) -> None:
-    assert ends_soon(left=left, life=100) is soon
+    assert needs_renewal(left=left, life=100) is soon

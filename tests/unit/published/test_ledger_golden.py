@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from gitbot.execution.requests import fold_requests
-from gitbot.execution.state import (
+from gitbot.execution.ledger_folds import (
     concerns_of,
     fold_concern,
     fold_homes,
@@ -27,10 +26,11 @@ from gitbot.execution.state import (
     observed_migrations,
     stop_flag,
 )
+from gitbot.execution.request_records import fold_requests
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.ledger import Ledger
-from gitbot.model.request_id import OccurrenceId
-from gitbot.model.value import Frozen
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import OccurrenceId
+from gitbot.model.struct import FrozenStruct
 from gitbot.published.ledger_lines import append_lines, decode_line, encode_event, read_files
 
 LEDGERS = Path(__file__).parent / "ledgers"
@@ -64,7 +64,7 @@ def meaning(ledger: Ledger) -> Any:
 
 def plain(value: Any) -> Any:
     """A folded value as JSON data."""
-    if is_dataclass(value) or isinstance(value, Frozen):
+    if is_dataclass(value) or isinstance(value, FrozenStruct):
         items = fields(value) if is_dataclass(value) else structs.fields(value)
         known = {item.name: getattr(value, item.name) for item in items}
         return {name: plain(item) for name, item in known.items() if item is not None}

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from gitbot.errors import LedgerError
-from gitbot.execution.state import not_understood
-from gitbot.model.event_data import MoveTerms
-from gitbot.model.events import (
+from gitbot.execution.ledger_folds import unknown_events_reason
+from gitbot.model.ledger.event_parts import MoveTerms
+from gitbot.model.ledger.events import (
     ConcernChanged,
     ConcernState,
     KnownEvent,
@@ -30,8 +30,8 @@ from gitbot.model.events import (
     StopSet,
     UnknownEvent,
 )
-from gitbot.model.ledger import HOLD_FILE, Ledger
-from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.model.ledger.ledger import HOLD_FILE, Ledger
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
 from gitbot.published.ledger_lines import (
     append_lines,
     chain,
@@ -282,10 +282,10 @@ def test_an_unknown_event_is_kept_as_it_is(file: str, fields: dict[str, Any], wo
     assert isinstance(event, UnknownEvent)
     assert (event.time, event.cluster, encode_event(event)) == (9, "prod", line)
     assert not verify((*events, *chain(event, [_stop(10)])))
-    assert not_understood(Ledger(events=events), "prod") == (
+    assert unknown_events_reason(Ledger(events=events), "prod") == (
         f"a newer gitbot wrote to the ledger: line 1 ({words} in {file}); update gitbot"
     )
-    assert not not_understood(Ledger(events=events), "other")
+    assert not unknown_events_reason(Ledger(events=events), "other")
 
 
 def test_every_event_is_one_of_the_published_schema() -> None:

@@ -8,8 +8,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from gitbot.errors import InvalidInput
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import Limits
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import Limits
 from gitbot.published import (
     PlanInputs,
     plan_bytes,

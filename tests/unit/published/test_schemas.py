@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.cli.schema import SCHEMAS, schema_of
+from gitbot.cli.commands.schema import SCHEMAS, schema_of
 from gitbot.published import Document
 from gitbot.published.document import kind_of
 

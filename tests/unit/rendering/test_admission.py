@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from cel_expr_python import cel
 
-from gitbot.model.names import IntentRef
+from gitbot.model.text.names import IntentRef
 from gitbot.rendering import AdmissionRule, admission_manifests
 from gitbot.rendering.template import as_cel
 from tests.unit.rendering.test_migration import TEMPLATES

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from gitbot.documents import read_documents
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move
+from gitbot.model.plan.plan import Move
+from gitbot.model.text.names import IntentRef
 from gitbot.rendering import (
     AdmissionRule,
     MigrationContext,

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from gitbot.errors import GitbotError
-from gitbot.model.effect import EffectId, label_value
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, NodeRef, VmRef
-from gitbot.model.problem import Pin
-from gitbot.model.request_id import RequestId
+from gitbot.model.ledger.effect_id import EffectId, label_value
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Move, NodeRef, VmRef
+from gitbot.model.plan.problem import Pin
+from gitbot.model.text.names import IntentRef
 from gitbot.rendering import MigrationContext, migration_manifest
 
 TEMPLATES = {

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from gitbot.model.diagnosis import Check, Outcome
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import (
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.diagnosis import Check, Outcome
+from gitbot.model.plan.plan import (
     Bound,
     Drained,
     Hold,
-    Minimised,
     Move,
     NodeReasons,
     NodeRef,
+    ObjectiveValue,
     PlacementPlan,
     RuleState,
     SnapshotRef,
     VmRef,
     Wave,
 )
-from gitbot.model.problem import Pin
-from gitbot.model.request_id import RequestId
+from gitbot.model.plan.problem import Pin
+from gitbot.model.text.names import IntentRef
 
 RULE = IntentRef(
     kind="ZoneAntiAffinity",
@@ -103,7 +103,7 @@ PLAN = PlacementPlan(
     ),
     bound=Bound(moves=2, seconds=600),
     minimised=tuple(
-        Minimised(what=what, amount=amount)
+        ObjectiveValue(what=what, amount=amount)
         for what, amount in (
             ("newBreaches", 0),
             ("held", 1),

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.instants import FOREVER, Interval, format_instant
-from gitbot.model.plan import Manifest, PlacementPlan
-from gitbot.model.problem import Freeze
-from gitbot.reports import Ahead, Conditions, Outlook, Preview, markdown, terminal
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import Manifest, PlacementPlan
+from gitbot.model.plan.problem import Freeze
+from gitbot.model.text.instants import FOREVER, Interval, format_instant
+from gitbot.reports import Conditions, PlanConditions, Preview, QueuedMigration, markdown, terminal
 from tests.unit.reports.plans import HOLD, PLAN, RULE, STARTS, move
 from tests.unit.reports.test_diff import diff
 from tests.unit.reports.test_html import moves
@@ -41,7 +41,7 @@ def frozen(*names: str) -> Freeze:
 
 
 def said(conditions: Conditions = DRAIN, **more: Any) -> dict[str, str]:
-    outlook = Outlook(conditions=(conditions,), zone="Europe/Madrid", **more)
+    outlook = PlanConditions(conditions=(conditions,), zone="Europe/Madrid", **more)
     return dict(diff(outlook=outlook).lines)
 
 
@@ -129,16 +129,16 @@ def test_homes_and_their_return(return_home: str, words: str) -> None:
     ],
 )
 def test_the_deadline_that_binds(conditions: Conditions, binds: int, why: str) -> None:
-    made = diff(outlook=Outlook(conditions=(conditions,)))
+    made = diff(outlook=PlanConditions(conditions=(conditions,)))
     assert (made.deadline.time, made.deadline.why[: len(why)]) == (binds, why)
     assert f": {why}" in dict(made.lines)["approve before"]
     assert f"approve before {format_instant(binds)}" in terminal(made)
     assert terminal(made).count("approve before") == 1
 
 
-def ahead(name: str, *, runs: bool, ours: bool = False, seconds: int = 100) -> Ahead:
+def ahead(name: str, *, runs: bool, ours: bool = False, seconds: int = 100) -> QueuedMigration:
     vm = NamespacedName(namespace="app", name=name)
-    return Ahead(vm=vm, runs=runs, ours=ours, seconds=seconds)
+    return QueuedMigration(vm=vm, runs=runs, ours=ours, seconds=seconds)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def ahead(name: str, *, runs: bool, ours: bool = False, seconds: int = 100) -> A
     ],
 )  # the snapshot is a minute older than the first start
 def test_the_queue_as_it_is_now(
-    queue: tuple[Ahead, ...], slots: int, words: str, later: str
+    queue: tuple[QueuedMigration, ...], slots: int, words: str, later: str
 ) -> None:
     lines = said(ahead=queue, slots=slots)
     no_priority = "gitbot's have no priority: they queue behind evacuations and upgrades"
@@ -218,7 +218,7 @@ def test_a_strange_address_is_no_link(address: str) -> None:
 
 
 def test_a_change_that_moves_nothing_yet_says_what_it_leads_to() -> None:
-    outlook = Outlook(conditions=(DRAIN,), zone="Europe/Madrid")
+    outlook = PlanConditions(conditions=(DRAIN,), zone="Europe/Madrid")
     window = Preview(title="drain of scu-firmware", plan=PLAN, outlook=outlook)
     idle = Preview(title="drain of an empty node", plan=PlacementPlan(cluster="iberia"))
     nothing = PlacementPlan(cluster="iberia")
@@ -243,7 +243,7 @@ def test_a_change_that_moves_nothing_yet_says_what_it_leads_to() -> None:
         assert f"\n{label}: " in typed
     assert "`" not in typed
     assert typed.count("approve before") == 1, "the plan itself has nothing to approve"
-    both = diff(nothing, previews=(window, replace(window, outlook=Outlook())))
+    both = diff(nothing, previews=(window, replace(window, outlook=PlanConditions())))
     assert [label for label, _ in both.lines].count("then") == 2
     assert (
         dict(both.lines[8:])["then"]
@@ -267,7 +267,7 @@ def test_a_change_that_moves_nothing_yet_says_what_it_leads_to() -> None:
 )
 def test_the_verdict_says_what_acts_later_and_when(conditions: Conditions, words: str) -> None:
     nothing = PlacementPlan(cluster="iberia")
-    outlook = Outlook(conditions=(conditions,))
+    outlook = PlanConditions(conditions=(conditions,))
     later = Preview(title="healing of x", plan=nothing, outlook=outlook)
     made = diff(nothing, previews=(later,))
     assert terminal(made).startswith(f"iberia: nothing moves yet, {words}: 0 moves, ")

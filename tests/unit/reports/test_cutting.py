@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.reports.fit import cut_markdown
+from gitbot.reports.truncate import cut_markdown
 
 END = "\n\n_Cut here._"
 LINES = "x: 1\n" * 400

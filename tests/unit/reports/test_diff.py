@@ -5,22 +5,22 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import (
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import (
     Bound,
-    Certificate,
     Drained,
     Manifest,
     Move,
     NodeReasons,
     NodeRef,
+    OptimalityProof,
     PlacementPlan,
     VmRef,
 )
-from gitbot.model.problem import Limits
-from gitbot.model.request_id import RequestId
+from gitbot.model.plan.problem import Limits
+from gitbot.model.text.names import IntentRef
 from gitbot.reports import Diff, Preview, markdown, placement_diff, terminal
 from gitbot.reports.picture import picture
 from gitbot.reports.sentence import sentence
@@ -127,11 +127,11 @@ def test_a_drain_that_falls_short_says_which_nodes_can_be_emptied() -> None:
             "no plan has fewer than 1 move, or takes less than 300 s",
         ),
         (
-            Bound(moves=2, seconds=600, proof=Certificate.COUNTED),
+            Bound(moves=2, seconds=600, proof=OptimalityProof.COUNTED),
             "no plan has fewer moves (each is needed), or takes less than 600 s",
         ),
         (
-            Bound(moves=2, seconds=600, proof=Certificate.SEARCHED),
+            Bound(moves=2, seconds=600, proof=OptimalityProof.SEARCHED),
             "no plan has fewer moves (all were searched), or takes less than 600 s",
         ),
         (

@@ -6,9 +6,9 @@ from dataclasses import replace
 from junitparser import JUnitXml
 from sarif_pydantic import Sarif  # type: ignore[import-untyped]
 
-from gitbot.adapters.files import ShippedTexts
-from gitbot.model.findings import Finding, Severity
-from gitbot.reports import findings as report
+from gitbot.adapters.working_tree import ShippedTexts
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.reports import finding_formats as report
 
 ERROR = Finding(
     code="intents/unknown-field",

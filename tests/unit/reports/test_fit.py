@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.reports.fit import Section, fit
+from gitbot.reports.truncate import Section, fit
 
 HEAD = Section(head="head\n")
 TAIL = Section(head="tail\n")

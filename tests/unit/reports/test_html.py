@@ -9,13 +9,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gitbot.adapters.files import ShippedTexts
+from gitbot.adapters.working_tree import ShippedTexts
 from gitbot.errors import GitbotError
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.plan import Move, NodeRef
-from gitbot.reports.board import MoveChart, board
-from gitbot.reports.html import PARTS, html, html_findings
-from gitbot.reports.lanes import timeline
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import Move, NodeRef
+from gitbot.reports.html.move_chart import MoveChart, board
+from gitbot.reports.html.page import PARTS, html, html_findings
+from gitbot.reports.html.timeline import timeline
 from gitbot.reports.picture import MAX_NODES
 from tests.unit.reports.plans import HOLD, PLAN, move, vm
 from tests.unit.reports.test_diff import diff

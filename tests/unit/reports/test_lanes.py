@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.model.instants import Interval
-from gitbot.model.plan import Move, MoveRef, NodeRef
-from gitbot.model.problem import Freeze
-from gitbot.model.request_id import RequestId
-from gitbot.reports import Conditions, Diff, Outlook
-from gitbot.reports.lanes import MAX_LANES, WIDTH, Timeline, timeline
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Move, MoveRef, NodeRef
+from gitbot.model.plan.problem import Freeze
+from gitbot.model.text.instants import Interval
+from gitbot.reports import Conditions, Diff, PlanConditions
+from gitbot.reports.html.timeline import MAX_LANES, WIDTH, Timeline, timeline
 from tests.unit.reports.plans import PLAN, RULE, STARTS, move
 from tests.unit.reports.test_diff import diff
 
@@ -37,7 +37,7 @@ def drain(nodes: int, each: int = 2) -> tuple[Move, ...]:
 
 
 def drawn(
-    moves: tuple[Move, ...], *, now: int = STARTS, outlook: Outlook | None = None
+    moves: tuple[Move, ...], *, now: int = STARTS, outlook: PlanConditions | None = None
 ) -> Timeline:
     made: Diff = diff(replace(PLAN, moves=moves, waves=()), outlook=outlook)
     found = timeline(replace(made, now=now))
@@ -101,7 +101,7 @@ def test_window_freezes_and_now_are_shaded() -> None:
             ),
         ),
     )
-    outlook = Outlook(conditions=(conditions,), zone="Europe/Madrid")
+    outlook = PlanConditions(conditions=(conditions,), zone="Europe/Madrid")
     made = drawn(drain(3), now=STARTS - 300, outlook=outlook)
     shades = {shade.kind: shade for shade in made.shades}
     assert {kind: shade.title for kind, shade in shades.items()} == {
@@ -123,8 +123,8 @@ def test_a_present_that_is_far_away_does_not_squeeze_the_moves(now: int) -> None
 
 
 def test_the_axis_has_round_local_times() -> None:
-    made = drawn(drain(3), outlook=Outlook(zone="Asia/Kolkata"))
+    made = drawn(drain(3), outlook=PlanConditions(zone="Asia/Kolkata"))
     ticks = [(tick.text, tick.day) for tick in made.ticks]
     assert ticks[:3] == [("02:30", "Sat 2025-12-06"), ("02:32", ""), ("02:34", "")]
-    late = drawn(drain(30), outlook=Outlook(zone="Asia/Kolkata"))
+    late = drawn(drain(30), outlook=PlanConditions(zone="Asia/Kolkata"))
     assert [tick.text for tick in late.ticks][:3] == ["02:30", "03:00", "03:30"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gitbot.model.findings import Finding, Severity
+from gitbot.model.plan.findings import Finding, Severity
 from gitbot.reports import refusal
 
 ERROR = Finding(

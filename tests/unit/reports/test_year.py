@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gitbot.calendar import Appointment
-from gitbot.model.instants import Interval, parse_instant
-from gitbot.reports.year import MOST, WIDTH, YearAhead, year_picture
+from gitbot.model.text.instants import Interval, parse_instant
+from gitbot.reports.html.year_chart import MOST, WIDTH, YearAhead, year_picture
 
 NOW = parse_instant("2026-12-01T00:00:00Z")
 DAY = 86_400

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.model.findings import Severity
-from gitbot.model.problem import Limits
+from gitbot.model.plan.findings import Severity
+from gitbot.model.plan.problem import Limits
 from gitbot.settings import ClusterSettings, Settings, json_schema, read_settings
 
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\nkind: Configuration\n"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gitbot.simulation.api import Api, WriteOptions
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.simulated_api import Api, WriteOptions
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import Store
 from tests.doubles.no_admission import NoAdmission
 

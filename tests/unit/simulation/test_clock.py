@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gitbot.errors import Bug
-from gitbot.simulation.clock import VirtualClock
+from gitbot.simulation.virtual_clock import VirtualClock
 
 
 def run(clock: VirtualClock, until: int) -> None:

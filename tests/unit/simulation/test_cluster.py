@@ -9,11 +9,11 @@ from gitbot.kubernetes.objects import at, condition_of
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
 from gitbot.simulation.building import guest, kubevirt, machine, namespace, node
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.dials import Dials
-from gitbot.simulation.drain import drain
+from gitbot.simulation.kubectl_drain import drain
 from gitbot.simulation.port import MIGRATION, SimulatedPort
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.simulation_settings import SimulationSettings
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import key_of
 from tests.doubles.trouble import evict_instance, fail_next_migration, lose_node, return_node
 from tests.doubles.workloads import deployment
@@ -22,7 +22,7 @@ WEB: dict[str, Any] = {"containers": [{"name": "web", "image": "web"}]}
 
 
 def cluster_with(*objects: dict[str, Any], strategy: str = "LiveMigrate") -> SimulatedCluster:
-    cluster = SimulatedCluster(dials=Dials(prefer=("a",)))
+    cluster = SimulatedCluster(dials=SimulationSettings(prefer=("a",)))
     cluster.load([kubevirt(evictionStrategy=strategy)])
     cluster.apply([node(name) for name in "abc"])
     cluster.apply([namespace("app"), *objects])
@@ -145,7 +145,7 @@ def test_a_drain_moves_or_restarts_by_strategy(strategy: str, left: int, phase: 
 
 
 def test_a_vm_that_cannot_move_blocks_the_drain() -> None:
-    cluster = SimulatedCluster(dials=Dials(prefer=("a",), live_migratable=False))
+    cluster = SimulatedCluster(dials=SimulationSettings(prefer=("a",), live_migratable=False))
     cluster.load([kubevirt(evictionStrategy="LiveMigrate")])
     cluster.apply([node(name) for name in "ab"])
     cluster.apply([namespace("app"), vm()])

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[3]
 
 STORY = """
 import hashlib, json
-from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.served_resources import BY_KIND
 from tests.doubles.customapp import customapp
 cluster = customapp(step=9, seed=3, jumpbox=True)
 objects = [obj for kind in BY_KIND for obj in cluster.list(kind)]

@@ -9,10 +9,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from gitbot.simulation import Face, Runner, SimulatedCluster
+from gitbot.simulation import ApiServer, Runner, SimulatedCluster
 from gitbot.simulation.building import node
-from gitbot.simulation.http.runner import TICK
-from gitbot.simulation.http.watching import Watch
+from gitbot.simulation.http.run_server import TICK
+from gitbot.simulation.http.watch_requests import Watch
 from tests.doubles.workloads import deployment
 
 
@@ -29,7 +29,7 @@ def web(replicas: int) -> dict[str, Any]:
 
 
 def ask(
-    face: Face, path: str, *, method: str = "GET", body: Any = None, **headers: str
+    face: ApiServer, path: str, *, method: str = "GET", body: Any = None, **headers: str
 ) -> tuple[int, Any]:
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     named = {key.replace("_", "-"): value for key, value in headers.items()}
@@ -64,13 +64,13 @@ def ask(
 def test_requests_that_are_refused(
     cluster: SimulatedCluster, *, method: str, path: str, body: Any, code: int, reason: str
 ) -> None:
-    with Face(cluster) as face:
+    with ApiServer(cluster) as face:
         answered, status = ask(face, path, method=method, body=body)
     assert (answered, status["reason"], status["kind"]) == (code, reason, "Status")
 
 
 def test_a_patch_of_an_unknown_kind_is_refused(cluster: SimulatedCluster) -> None:
-    with Face(cluster) as face:
+    with ApiServer(cluster) as face:
         for media in ("text/plain", "application/cbor"):
             code, _ = ask(
                 face, "/api/v1/nodes/a", method="PATCH", body={"a": 1}, Content_Type=media
@@ -89,7 +89,7 @@ def test_an_object_that_no_controller_can_digest_is_survived(cluster: SimulatedC
         "metadata": {"name": "q"},
         "spec": {"containers": [{"name": "c"}], "nodeName": "a"},
     }
-    with Face(cluster) as face:
+    with ApiServer(cluster) as face:
         assert ask(face, pods, method="POST", body=damaged)[0] == 422
         assert ask(face, pods, method="POST", body=born)[0] == 201
         path = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
@@ -106,7 +106,7 @@ def test_an_object_that_no_controller_can_digest_is_survived(cluster: SimulatedC
 def test_metadata_only_and_aggregated_discovery(cluster: SimulatedCluster) -> None:
     partial = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
     discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    with Face(cluster) as face:
+    with ApiServer(cluster) as face:
         _, listed = ask(face, "/api/v1/nodes", Accept=partial)
         _, groups = ask(face, "/apis", Accept=discovery)
         _, plain = ask(face, "/apis")
@@ -119,7 +119,7 @@ def test_metadata_only_and_aggregated_discovery(cluster: SimulatedCluster) -> No
 
 def test_a_collection_is_deleted_by_selector(cluster: SimulatedCluster) -> None:
     cluster.apply([node("c", labels={"x": "y"})])
-    with Face(cluster) as face:
+    with ApiServer(cluster) as face:
         ask(face, "/api/v1/nodes?labelSelector=x%3Dy", method="DELETE")
         _, listed = ask(face, "/api/v1/nodes")
     assert [item["metadata"]["name"] for item in listed["items"]] == ["a", "b"]
@@ -129,7 +129,7 @@ def test_a_watch_starts_with_what_is_there_and_says_when_that_is_over(
     cluster: SimulatedCluster,
 ) -> None:
     path = "/api/v1/nodes?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
-    with Face(cluster) as face, urlopen(f"{face.url}{path}&timeoutSeconds=1") as answer:
+    with ApiServer(cluster) as face, urlopen(f"{face.url}{path}&timeoutSeconds=1") as answer:
         events = [json.loads(line) for line in answer.read().splitlines()]
     assert [event["type"] for event in events] == ["ADDED", "ADDED", "BOOKMARK", "BOOKMARK"]
     end = events[2]["object"]["metadata"]
@@ -139,7 +139,7 @@ def test_a_watch_starts_with_what_is_there_and_says_when_that_is_over(
 
 def test_stopping_ends_open_watches_and_idle_connections(cluster: SimulatedCluster) -> None:
     before = threading.active_count()
-    face = Face(cluster)
+    face = ApiServer(cluster)
     face.start()
     answer = urlopen(f"{face.url}/api/v1/nodes?watch=true", timeout=20)
     answer.readline()
@@ -161,7 +161,7 @@ def test_a_runner_ties_virtual_time_to_the_time_that_it_is_given(
         return last[0]
 
     start = cluster.now()
-    with Face(cluster) as face:
+    with ApiServer(cluster) as face:
         runner = Runner(face, monotonic=monotonic, factor=10)
         runner.start()
         while cluster.now() < start + 15:
@@ -176,7 +176,7 @@ def test_a_runner_hands_over_what_made_it_fail(cluster: SimulatedCluster) -> Non
 
     cluster.at(cluster.now() + 1, broken)
     instants = iter(range(1_000_000))
-    with Face(cluster) as face:
+    with ApiServer(cluster) as face:
         runner = Runner(face, monotonic=lambda: float(next(instants)), factor=1)
         runner.start()
         while runner.failure is None:
@@ -188,7 +188,7 @@ def test_a_runner_hands_over_what_made_it_fail(cluster: SimulatedCluster) -> Non
 def test_a_watch_from_too_far_back_expires(cluster: SimulatedCluster) -> None:
     short = SimulatedCluster(history=5)
     short.apply([node("a"), node("b"), node("c")])
-    with Face(short) as face:
+    with ApiServer(short) as face:
         code, status = ask(face, "/api/v1/nodes?watch=true&resourceVersion=1")
     assert (code, status["reason"]) == (410, "Expired")
     assert Watch.__doc__

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.world import World
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import at, uid_of
 from gitbot.kubevirt.limits import is_running
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.dials import Dials
-from gitbot.simulation.kubevirt.reconcile import MIGRATION, VMI
+from gitbot.simulation.kubevirt.reconcile_result import MIGRATION, VMI
 from gitbot.simulation.port import SimulatedPort
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.simulation_settings import SimulationSettings
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import key_of
 from tests.doubles.rack import RackSize, rack
 from tests.doubles.trouble import evict_instance, fail_next_migration, restart_machine
@@ -89,7 +89,7 @@ def check(cluster: SimulatedCluster) -> None:
 )
 def test_capacity_limits_and_homes_hold_whatever_happens(seed: int) -> None:
     dice = random.Random(seed)
-    cluster = rack(SIZE, seed=seed, dials=Dials(copy_minimum=7))
+    cluster = rack(SIZE, seed=seed, dials=SimulationSettings(copy_minimum=7))
     specs = {key_of(vm): vm["spec"] for vm in cluster.list("VirtualMachine")}
     for _ in range(40):
         anything(cluster, dice)

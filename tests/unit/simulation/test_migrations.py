@@ -6,21 +6,23 @@ import pytest
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
-from gitbot.model.instants import parse_instant
+from gitbot.model.text.instants import parse_instant
 from gitbot.simulation.building import guest, kubevirt, machine, namespace, node
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.dials import Dials
 from gitbot.simulation.port import MIGRATION, SimulatedPort
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from gitbot.simulation.simulation_settings import SimulationSettings
+from gitbot.simulation.status_errors import ApiError
 from tests.doubles.trouble import fail_next_migration, restart_machine
 
 DB = NamespacedName(namespace="app", name="db")
 MOVE = NamespacedName(namespace="app", name="move")
 
 
-def cluster_with(*, dials: Dials | None = None, **configuration: Any) -> SimulatedCluster:
+def cluster_with(
+    *, dials: SimulationSettings | None = None, **configuration: Any
+) -> SimulatedCluster:
     """Three nodes and one VM, db, on node a."""
-    cluster = SimulatedCluster(dials=dials or Dials(prefer=("a",)))
+    cluster = SimulatedCluster(dials=dials or SimulationSettings(prefer=("a",)))
     cluster.load([kubevirt(evictionStrategy="LiveMigrate", **configuration)])
     cluster.apply([node(name) for name in "abc"])
     cluster.apply([namespace("app")])
@@ -51,7 +53,7 @@ def phases(obj: KubernetesObject | None) -> list[str]:
 @pytest.mark.parametrize(("most", "seconds"), [("0", 64), ("16Mi", 256), ("1Gi", 64)])
 def test_a_copy_is_no_faster_than_the_policy_of_the_vm(most: str, seconds: int) -> None:
     """4Gi at the dial's 64 MiB/s, or at what the policy allows."""
-    cluster = cluster_with(dials=Dials(prefer=("a",), bandwidth=64 << 20))
+    cluster = cluster_with(dials=SimulationSettings(prefer=("a",), bandwidth=64 << 20))
     selectors = {"virtualMachineInstanceSelector": {"app": "db"}}
     policy = {
         "apiVersion": "migrations.kubevirt.io/v1alpha1",
@@ -133,7 +135,7 @@ def test_a_target_that_does_not_exist_is_given_up_after_the_timeout() -> None:
 
 @pytest.mark.parametrize("seconds", [0, 1, 2, 3, 4])
 def test_a_deleted_migration_ends_and_the_vm_runs_on(seconds: int) -> None:
-    cluster = cluster_with(dials=Dials(prefer=("a",), copy_minimum=30))
+    cluster = cluster_with(dials=SimulationSettings(prefer=("a",), copy_minimum=30))
     port = SimulatedPort(cluster)
     stored = port.create_migration(migration())
     port.sleep(seconds)
@@ -146,7 +148,7 @@ def test_a_deleted_migration_ends_and_the_vm_runs_on(seconds: int) -> None:
 
 
 def test_only_so_many_migrations_run_at_once() -> None:
-    cluster = cluster_with(dials=Dials(copy_minimum=20))
+    cluster = cluster_with(dials=SimulationSettings(copy_minimum=20))
     spec = {"domain": guest(memory="1Gi")}
     names = [f"vm-{index}" for index in range(12)]
     cluster.apply(machine(name, namespace="app", labels={}, spec=spec) for name in names)
@@ -190,7 +192,7 @@ def test_the_same_story_gives_the_same_bytes() -> None:
 
 
 def test_a_restarted_vm_has_another_uid_and_its_migration_is_gone() -> None:
-    cluster = cluster_with(dials=Dials(prefer=("a",), copy_minimum=30))
+    cluster = cluster_with(dials=SimulationSettings(prefer=("a",), copy_minimum=30))
     port = SimulatedPort(cluster)
     port.create_migration(migration())
     port.sleep(3)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gitbot.simulation.patching import json_patch, merge_patch, strategic_patch
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.status_errors import ApiError
 
 OBJECT: dict[str, Any] = {
     "metadata": {"labels": {"a": "1", "b": "2"}, "finalizers": ["x"]},

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gitbot.simulation.http.protobuf import MAGIC, decode
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.status_errors import ApiError
 
 
 def field(number: int, data: bytes) -> bytes:

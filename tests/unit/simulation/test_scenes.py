@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of
-from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.kubevirt.reconcile import VMI
+from gitbot.simulation.kubevirt.reconcile_result import VMI
 from gitbot.simulation.port import MIGRATION
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.doubles.customapp import NAMESPACE, customapp
 
 W1, W2, W3, W4, W5, W6 = ("kni-worker", *(f"kni-worker{index}" for index in range(2, 7)))

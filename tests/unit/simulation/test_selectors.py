@@ -6,7 +6,7 @@ import pytest
 
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.simulation.selectors import field_match, label_match
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.status_errors import ApiError
 
 LABELS = {"app": "web", "tier": "front", "topology.kubernetes.io/zone": "scu"}
 POD = {

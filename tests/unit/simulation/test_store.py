@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import Change, Store, owner_uids
 
 

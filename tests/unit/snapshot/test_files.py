@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gitbot.errors import SnapshotError
-from gitbot.model.node import Node
-from gitbot.model.pod import Pod
+from gitbot.model.cluster.node import Node
+from gitbot.model.cluster.pod import Pod
 from gitbot.snapshot import from_objects, read_files, read_snapshot, write_snapshot
 
 NODE: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}

@@ -9,10 +9,10 @@ import pytest
 
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.cluster import KINDS
+from gitbot.model.cluster.cluster import KINDS
 from gitbot.snapshot import from_objects
 from gitbot.snapshot.decode import indented_json
-from gitbot.snapshot.fields import FIELDS
+from gitbot.snapshot.kept_fields import FIELDS
 from gitbot.snapshot.resources import RESOURCES
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.adapters.limited_process import EndedError, LimitedProcess
+from gitbot.adapters.sandbox.worker_process import EndedError, LimitedProcess
 from gitbot.errors import LimitExceeded
-from gitbot.model.watch import Onlooker
-from gitbot.wiring import planning
-from gitbot.wiring.planning import (
+from gitbot.model.progress import PlanningProgress
+from gitbot.wiring import plan_worker
+from gitbot.wiring.plan_worker import (
     ANSWER,
     MEMORY,
-    WithoutPlan,
+    PlanningFailure,
     plan_apart,
     read_answer,
     read_apart,
@@ -45,7 +45,7 @@ class Does:
 @pytest.fixture
 def process() -> Iterator[LimitedProcess]:
     made = LimitedProcess(
-        "gitbot.wiring.planning", seconds=1, memory=MEMORY, answer=ANSWER, wait=60
+        "gitbot.wiring.plan_worker", seconds=1, memory=MEMORY, answer=ANSWER, wait=60
     )
     yield made
     made.close()
@@ -83,7 +83,7 @@ def test_it_has_no_variable_of_ours_no_connection_and_no_program(
 
 def test_too_much_memory_is_told_and_too_much_time_ends_it(process: LimitedProcess) -> None:
     told = read_answer(process.ask(pickle.dumps(Does(bytearray, MEMORY * 2**20))))
-    assert told == WithoutPlan(memory=True)
+    assert told == PlanningFailure(memory=True)
     with pytest.raises(EndedError, match="more than 1 s of processor time") as ended:
         process.ask(pickle.dumps(Does(sum, range(10**12))))
     assert ended.value.slow
@@ -97,7 +97,7 @@ def test_what_exceeds_its_memory_is_a_finding_and_the_next_is_planned(
     shell = replace(story.shell, planning=plan_apart)
     with monkeypatch.context() as patched:
         bomb = Does(bytearray, MEMORY * 2**20)
-        patched.setattr(planning, "_without_policies", lambda _: bomb)
+        patched.setattr(plan_worker, "_without_policies", lambda _: bomb)
         outcome = publish(shell, number=1).check
     (finding,) = outcome.findings
     assert finding.code == "check/too-large"
@@ -125,15 +125,15 @@ def test_it_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
     story = Story.begin()
     story.open(jump=REQUEST)
     publish(replace(story.shell, planning=plan_apart), number=1)
-    bare = planning._without_policies
+    bare = plan_worker._without_policies
 
     def paused(scope: ClusterScope) -> Any:
         """In the process: waits for a signal, and is the scope."""
         return Does(operator.getitem, (Does(signal.pause), bare(scope)), 1)
 
-    monkeypatch.setattr(planning, "_without_policies", paused)
+    monkeypatch.setattr(plan_worker, "_without_policies", paused)
 
-    def stopped(scope: ClusterScope, onlooker: Onlooker) -> Planned:
+    def stopped(scope: ClusterScope, onlooker: PlanningProgress) -> Planned:
         del onlooker
         return plan_apart(scope, Stops())
 
@@ -151,7 +151,7 @@ def test_nothing_is_compiled_here_before_the_process_has_done_it(
 
     story = Story.begin()
     story.open(rule=RULE)
-    monkeypatch.setattr(planning, "_without_policies", lambda _: Does(os._exit, 1))
+    monkeypatch.setattr(plan_worker, "_without_policies", lambda _: Does(os._exit, 1))
     monkeypatch.setattr("gitbot.workflows.check.scope.compile_rules", compiled_here)
     found = publish(replace(story.shell, planning=plan_apart), number=1).check.findings
     assert [each.code for each in found] == ["check/too-large"]
@@ -169,10 +169,10 @@ def test_nothing_is_read_here_before_the_process_has_done_it(
     story.open(rule=RULE)
     shell = replace(story.shell, planning=plan_apart, reading=read_apart)
     with monkeypatch.context() as patched:
-        patched.setattr(planning, "read_change", read_here)
-        patched.setattr(planning, "the_process", lambda: process)
+        patched.setattr(plan_worker, "read_change", read_here)
+        patched.setattr(plan_worker, "the_process", lambda: process)
         for bomb in (Does(os._exit, 1), Does(bytearray, MEMORY * 2**20), Does(sum, range(10**12))):
-            patched.setattr(planning, "_bare", lambda _, bomb=bomb: bomb)
+            patched.setattr(plan_worker, "_bare", lambda _, bomb=bomb: bomb)
             (finding,) = publish(shell, number=1).check.findings
             assert finding.code == "check/too-large"
     assert publish(shell, number=1).check.judged is not None

@@ -8,26 +8,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from gitbot.errors import ClusterRefused, NotSent, OutcomeUnknown
-from gitbot.execution.values import CreateMigration, Terms, View
+from gitbot.execution.executor_types import CreateMigration, ExecutorInput, Terms
 from gitbot.intents import IntentSet
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, name_of
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.effect import EffectId
-from gitbot.model.events import PlanShown, Shown
-from gitbot.model.findings import Finding, Severity
-from gitbot.model.instants import format_instant
-from gitbot.model.ledger import pull_file
-from gitbot.model.plan import Move, PlacementPlan, Wave
-from gitbot.model.problem import Limits, PlacementProblem
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.effect_id import EffectId
+from gitbot.model.ledger.events import PlanShown, Shown
+from gitbot.model.ledger.ledger import pull_file
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import Move, PlacementPlan, Wave
+from gitbot.model.plan.problem import Limits, PlacementProblem
+from gitbot.model.text.instants import format_instant
 from gitbot.policy import read_policies
-from gitbot.ports.cluster import Gate, open_gate
+from gitbot.ports.cluster import Gate, no_gate
 from gitbot.ports.forge import MergeMethod
 from gitbot.published import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.settings import ClusterSettings, Settings
-from gitbot.workflows.engine import Engine
-from gitbot.workflows.revision import Revision, Shipped
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.revision import BundledTexts, Revision
+from gitbot.workflows.core.revision_engine import RevisionEngine
 from tests.doubles.forge import MemoryForge
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.repository import MemoryRepository
@@ -220,7 +220,7 @@ class TinyCluster:
         return ()
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
     ) -> KubernetesObject:
         del dry_run
         if reason := gate():
@@ -318,7 +318,7 @@ class TinyCluster:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TinyBase(Engine):
+class TinyBase(RevisionEngine):
     """A base branch with given terms, no rules, and a replay that a test may sharpen."""
 
     terms_by_request: dict[str, Terms] = field(default_factory=dict)
@@ -335,7 +335,7 @@ class TinyBase(Engine):
                 settings=settings,
                 intents=IntentSet(cluster="prod"),
                 policies=read_policies({})[0],
-                shipped=Shipped(policies={}, templates={}),
+                shipped=BundledTexts(policies={}, templates={}),
                 trusted_findings=(),
                 findings=(),
             )
@@ -353,8 +353,8 @@ class TinyBase(Engine):
             PlacementProblem(cluster="prod", now=now, snapshot=snapshot, limits=self.limits)
         )
 
-    def view(self, *args: Any, **named: Any) -> View:
-        return super().view(*args, **named).but(replay=self.replay)
+    def view(self, *args: Any, **named: Any) -> ExecutorInput:
+        return super().view(*args, **named).replace(replay=self.replay)
 
     def replay(self, problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
         message = self.refuse(problem, plan)
@@ -426,8 +426,8 @@ class Stage:
         )
 
     @property
-    def shell(self) -> Shell:
-        return Shell(
+    def shell(self) -> RunContext:
+        return RunContext(
             cluster_name="prod",
             base_branch="main",
             repository=self.repository,

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gitbot.ports.forge import MergeMethod, PullRequest, PullState
-from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.port import SimulatedPort
+from gitbot.simulation.simulated_cluster import SimulatedCluster
 from gitbot.wiring.workspace import base_branch
-from gitbot.workflows.engine import Engine
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.revision_engine import RevisionEngine
 from tests.doubles.customapp import customapp
 from tests.doubles.forge import MemoryForge
 from tests.doubles.ledger import MemoryLedgerStore
@@ -88,13 +88,13 @@ class Story:
         return story
 
     @property
-    def shell(self) -> Shell:
-        read_base: Callable[[str], Engine]
+    def shell(self) -> RunContext:
+        read_base: Callable[[str], RevisionEngine]
         read_base = base_branch(self.repository, name="main", cluster=self.name).at
         if isinstance(self.port, TimelyPort):
             self.port.read_ledger = self.store.read
             read_base = self.port.watched(read_base)
-        return Shell(
+        return RunContext(
             cluster_name=self.name,
             base_branch="main",
             repository=self.repository,

@@ -13,7 +13,7 @@ from typing import Any
 
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
-from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import Forge, MergeMethod, PullRequest
@@ -22,7 +22,7 @@ from gitbot.simulation.port import SimulatedPort
 from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.check import publish, refresh_pulls
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
 from tests.doubles import people
 from tests.doubles.customapp import customapp
 from tests.doubles.github import GitHub, Server
@@ -71,9 +71,9 @@ class Tenants:
     store: MemoryLedgerStore = field(default_factory=MemoryLedgerStore)
 
     @property
-    def shell(self) -> Shell:
+    def shell(self) -> RunContext:
         self.repository.fetch()
-        return Shell(
+        return RunContext(
             cluster_name="iberia",
             base_branch="main",
             repository=self.repository,

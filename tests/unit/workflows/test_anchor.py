@@ -5,10 +5,16 @@ from __future__ import annotations
 import pytest
 
 from gitbot.errors import ClusterRefused
-from gitbot.model.ledger import Ledger
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.forge import CheckRun, CheckState
-from gitbot.workflows.anchor import CONTEXT, WITHOUT, keep_anchor, keep_on_forge, read_anchor
-from gitbot.workflows.journal import Journal
+from gitbot.workflows.ledger.anchor import (
+    CONTEXT,
+    WITHOUT,
+    read_anchor,
+    write_cluster_anchor,
+    write_forge_anchor,
+)
+from gitbot.workflows.ledger.writer import Journal
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import Stage, a_plan
 
@@ -42,7 +48,7 @@ def test_the_newest_base_branch_is_asked(stage: Stage, monkeypatch: pytest.Monke
 
 def test_of_an_empty_ledger_the_forge_is_told_nothing(stage: Stage) -> None:
     main = stage.repository.commit("main").id
-    keep_on_forge(stage.shell, Ledger(), main)
+    write_forge_anchor(stage.shell, Ledger(), main)
     assert stage.forge.list_checks(main) == ()
 
 
@@ -58,5 +64,5 @@ def test_an_anchor_that_cannot_be_written_is_told_of(stage: Stage, code: int, sa
     stage.cluster.trouble = refuse
     journal = Journal(stage.store, stage.clock)
     journal.read()
-    assert keep_anchor(stage.shell, journal, "1 abc") is None
+    assert write_cluster_anchor(stage.shell, journal, "1 abc") is None
     assert stage.lines == [said]

@@ -7,22 +7,22 @@ from dataclasses import replace
 import pytest
 
 from gitbot.errors import ConflictError, ForgeError, RepositoryError
-from gitbot.execution.fence import FENCE, TOO_LATE
-from gitbot.execution.values import Maintenance, Terms
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import ConcernChanged, ConcernState, KnownEvent
-from gitbot.model.instants import Interval
-from gitbot.model.ledger import Ledger, concern_file
-from gitbot.model.plan import Move, PlacementPlan
-from gitbot.model.problem import PlacementProblem
-from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.execution.claims import FENCE, TOO_LATE
+from gitbot.execution.executor_types import Maintenance, Terms
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import ConcernChanged, ConcernState, KnownEvent
+from gitbot.model.ledger.ledger import Ledger, concern_file
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
+from gitbot.model.plan.plan import Move, PlacementPlan
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.instants import Interval
 from gitbot.ports.forge import CheckState
 from gitbot.published.ledger_lines import verify
 from gitbot.settings import ClusterSettings, Settings
 from gitbot.workflows.apply import apply, cancel, note_cancelled
-from gitbot.workflows.journal import LOST_RACES
-from gitbot.workflows.pauses import POLL
-from gitbot.workflows.stops import MAX_SKEW
+from gitbot.workflows.apply.waiting import POLL
+from gitbot.workflows.core.stop_conditions import MAX_SKEW
+from gitbot.workflows.ledger.writer import LOST_RACES
 from tests.doubles.ledger import last_move, moves_of
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, TinyBase, a_plan, no_trouble

@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 
 from gitbot.errors import LedgerError, RepositoryError
-from gitbot.intents.places import proposal_file
-from gitbot.model.events import ConcernChanged, ConcernState, LedgerEvent, PlanShown, Shown
-from gitbot.model.ledger import Ledger, concern_file, pull_file
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.request_id import RequestId
+from gitbot.intents.file_layout import proposal_file
+from gitbot.model.ledger.events import ConcernChanged, ConcernState, LedgerEvent, PlanShown, Shown
+from gitbot.model.ledger.ledger import Ledger, concern_file, pull_file
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import PlacementPlan
 from gitbot.ports.forge import MergeMethod, PullState
 from gitbot.published import PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.workflows.apply import apply
-from gitbot.workflows.approvals import (
+from gitbot.workflows.approval.read_approvals import (
     Approvals,
     concern_branch,
     first_pull,
-    plan_of,
     read_approvals,
     read_proposal,
 )
 from gitbot.workflows.check import publish
+from gitbot.workflows.ledger.kept_plans import plan_of
 from gitbot.workflows.propose import propose
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, a_plan
@@ -179,7 +179,7 @@ def test_a_plan_that_was_shown_and_is_not_in_the_ledger_has_not_ended(stage: Sta
     ledger = stage.store.read()
     shell = stage.shell
     base = shell.read_base(stage.repository.commit("main").id)
-    found = read_approvals(shell, base, ledger.but(plans={}))
+    found = read_approvals(shell, base, ledger.replace(plans={}))
     (refused,) = found.refused
     assert refused.reason.startswith("nothing is approved: the ledger knows no plan sha256:")
 
@@ -243,7 +243,7 @@ def test_a_plan_under_another_digest_is_damage(stage: Stage) -> None:
     stage.approve(plan())
     other = plan("two")
     (digest,) = stage.store.read().plans
-    damaged = stage.store.read().but(plans={digest: stored(other)})
+    damaged = stage.store.read().replace(plans={digest: stored(other)})
     with pytest.raises(LedgerError, match=f"{digest}.json holds the plan {plan_digest(other, ())}"):
         plan_of(damaged, digest)
 

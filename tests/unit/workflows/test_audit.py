@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gitbot.cli.options import read_selector
-from gitbot.model.findings import Severity
+from gitbot.cli.shared.options import read_selector
+from gitbot.model.plan.findings import Severity
 from gitbot.workflows.audit import AuditQuery, AuditResult, run_audit
 from gitbot.workflows.propose import propose
 from tests.unit.workflows.story import RULE, Story

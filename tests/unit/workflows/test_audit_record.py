@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitbot.model.events import AuditScored
-from gitbot.model.ledger import Ledger
-from gitbot.workflows.ask.audits import audit_lines, drawn
+from gitbot.model.ledger.events import AuditScored
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.workflows.ask.audit_trend import audit_lines, drawn
 from gitbot.workflows.audit import AuditQuery, AuditResult, run_audit
 from gitbot.workflows.watch import reconcile
 from tests.unit.workflows.story import CLUSTER, RULE, Story

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.adapters.forges.github.opening import open_github
-from gitbot.adapters.git.ledger import GitLedgerStore
+from gitbot.adapters.forges.github.connect import open_github
+from gitbot.adapters.git.ledger_branch import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.simulation.port import SimulatedPort
 from gitbot.wiring.workspace import base_branch
-from gitbot.workflows.ask.people import changing_intents
+from gitbot.workflows.ask.open_pulls import changing_intents
 from gitbot.workflows.author import NewIntent, check_new, open_already, open_new, with_free_name
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
 from tests.doubles.customapp import customapp
 from tests.doubles.github import GitHub, Server
 from tests.unit.doubles.github.scene import REPOSITORY
@@ -47,7 +47,7 @@ APART = NewIntent(
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunContext]:
     """alice at work, with her own token."""
     folder = tmp_path_factory.mktemp("github")
     port = SimulatedPort(customapp(step=2, jumpbox=True))
@@ -73,7 +73,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
             message="Start",
             files={".gitbot.yaml": configuration().encode()},
         )
-        yield Shell(
+        yield RunContext(
             cluster_name="iberia",
             base_branch="main",
             repository=repository,
@@ -86,7 +86,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 @pytest.mark.parametrize("new", [MOVE, DRAIN, APART], ids=lambda new: new.verb)
-def test_what_is_asked_twice_is_one_pull_request(shell: Shell, new: NewIntent) -> None:
+def test_what_is_asked_twice_is_one_pull_request(shell: RunContext, new: NewIntent) -> None:
     assert open_already(shell, new) is None
     assert check_new(shell, new).judged is not None
     opened = open_new(shell, new)
@@ -100,7 +100,7 @@ def test_what_is_asked_twice_is_one_pull_request(shell: Shell, new: NewIntent) -
     assert open_already(shell, new) is None
 
 
-def test_a_pull_request_that_changes_no_intent_is_not_listed(shell: Shell) -> None:
+def test_a_pull_request_that_changes_no_intent_is_not_listed(shell: RunContext) -> None:
     shell.repository.write_commit(
         branch="docs",
         expected=None,

@@ -9,13 +9,19 @@ from typing import Any
 import pytest
 
 from gitbot.errors import SnapshotError
-from gitbot.execution.values import Absent, Steps, View
+from gitbot.execution.executor_types import ExecutorInput, MissingMigration, Steps
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import KnownEvent, MoveState
-from gitbot.model.ledger import Ledger
-from gitbot.model.problem import PlacementProblem
-from gitbot.workflows.apply.belief import PATIENCE, Belief, confirmed, is_old, nobody_sends
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import KnownEvent, MoveState
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.workflows.apply.snapshot_sanity import (
+    PATIENCE,
+    SnapshotSanity,
+    ending_vms_unchanged,
+    is_stale_look,
+    no_pending_creation,
+)
 from tests.unit.execution.scene import NOW, World, instance, move, node
 from tests.unit.workflows.doubles import Stage, TinyCluster
 
@@ -54,7 +60,7 @@ TWO = {"one": "a", "two": "b"}
     ],
 )
 def test_what_is_doubted(before: ClusterSnapshot, now: ClusterSnapshot, doubt: str) -> None:
-    belief = Belief()
+    belief = SnapshotSanity()
     assert belief.doubt(before, NOW) == ""
     said = belief.doubt(now, NOW + 1)
     assert doubt in said
@@ -62,12 +68,12 @@ def test_what_is_doubted(before: ClusterSnapshot, now: ClusterSnapshot, doubt: s
 
 
 def test_the_first_look_of_a_pass_has_nothing_to_be_compared_with() -> None:
-    assert Belief().doubt(seen("a", version="0"), NOW) == ""
-    assert Belief().doubt(seen(""), NOW), "it is doubted before it is an error"
+    assert SnapshotSanity().doubt(seen("a", version="0"), NOW) == ""
+    assert SnapshotSanity().doubt(seen(""), NOW), "it is doubted before it is an error"
 
 
 def test_the_newest_state_stays_known_after_a_look_without_a_version() -> None:
-    belief = Belief()
+    belief = SnapshotSanity()
     for version in ("9", "opaque"):
         assert belief.doubt(seen(version=version), NOW) == ""
     assert "older state (8)" in belief.doubt(seen(version="8"), NOW)
@@ -75,7 +81,7 @@ def test_the_newest_state_stays_known_after_a_look_without_a_version() -> None:
 
 @pytest.mark.parametrize("wrong", [seen(""), seen(version="6")])
 def test_what_cannot_be_so_is_an_error_when_it_lasts(wrong: ClusterSnapshot) -> None:
-    belief = Belief()
+    belief = SnapshotSanity()
     belief.doubt(seen(version="7"), NOW)
     assert belief.doubt(wrong, NOW + 5)
     assert belief.doubt(wrong, NOW + 5 + PATIENCE - 1)
@@ -84,7 +90,7 @@ def test_what_cannot_be_so_is_an_error_when_it_lasts(wrong: ClusterSnapshot) -> 
 
 
 def test_what_may_be_so_is_believed_when_it_lasts_and_compared_with_from_then_on() -> None:
-    belief = Belief()
+    belief = SnapshotSanity()
     belief.doubt(seen(**FOUR), NOW)
     assert belief.doubt(seen(**ONE), NOW + 5)
     assert belief.doubt(seen(**ONE), NOW + 5 + 59)
@@ -94,7 +100,7 @@ def test_what_may_be_so_is_believed_when_it_lasts_and_compared_with_from_then_on
 
 
 def test_a_look_that_is_believed_ends_the_doubt() -> None:
-    belief = Belief()
+    belief = SnapshotSanity()
     belief.doubt(seen(**FOUR), NOW)
     assert belief.doubt(seen(**ONE), NOW + 5)
     assert belief.doubt(seen(**FOUR), NOW + 6) == ""
@@ -111,14 +117,14 @@ def ends(*vms: str, state: MoveState = MoveState.SUCCEEDED) -> Steps:
     world.step()
     event = world.event("approved") if state is MoveState.APPROVED else world.event("intended")
     events: list[KnownEvent] = [
-        event.but(vm=f"db/{vm}", state=state) if state is not MoveState.APPROVED else event
+        event.replace(vm=f"db/{vm}", state=state) if state is not MoveState.APPROVED else event
         for vm in vms
     ]
     return Steps(events=tuple(events))
 
 
-def a_view(snapshot: ClusterSnapshot) -> View:
-    return View(
+def a_view(snapshot: ClusterSnapshot) -> ExecutorInput:
+    return ExecutorInput(
         cluster="prod",
         now=NOW,
         ledger=Ledger(),
@@ -146,17 +152,17 @@ def a_view(snapshot: ClusterSnapshot) -> View:
 def test_what_would_end_a_move_is_read_by_name(
     listed: Mapping[str, str], by_name: Mapping[str, str], steps: Steps, so: bool
 ) -> None:
-    assert confirmed(a_cluster(**by_name), a_view(seen(**listed)), steps) is so
+    assert ending_vms_unchanged(a_cluster(**by_name), a_view(seen(**listed)), steps) is so
 
 
 def test_another_vm_of_the_same_name_confirms_nothing() -> None:
     cluster = a_cluster(one="a")
     cluster.instances["one"]["metadata"]["uid"] = "another"
-    assert not confirmed(cluster, a_view(seen(one="a")), ends("one"))
+    assert not ending_vms_unchanged(cluster, a_view(seen(one="a")), ends("one"))
 
 
-def absent(since: int) -> Absent:
-    return Absent(name=NamespacedName(namespace="db", name="m"), since=since)
+def absent(since: int) -> MissingMigration:
+    return MissingMigration(name=NamespacedName(namespace="db", name="m"), since=since)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +184,7 @@ def test_nothing_rests_on_what_may_still_be_created(
     if there:
         cluster._store("m", "one", {}, {})
     steps = Steps(absent=tuple(absent(time) for time in since))
-    assert nobody_sends(cluster, steps) is so
+    assert no_pending_creation(cluster, steps) is so
 
 
 def test_without_a_limit_the_time_of_the_server_is_not_read() -> None:
@@ -188,8 +194,8 @@ def test_without_a_limit_the_time_of_the_server_is_not_read() -> None:
 
     stage = Stage.of(nodes={}, vms={})
     cluster = Timeless(stage.clock, nodes={}, vms={})
-    assert nobody_sends(cluster, Steps(absent=(absent(0),)))
-    assert nobody_sends(cluster, Steps())
+    assert no_pending_creation(cluster, Steps(absent=(absent(0),)))
+    assert no_pending_creation(cluster, Steps())
 
 
 @pytest.mark.parametrize(
@@ -200,4 +206,4 @@ def test_the_first_clock_that_counts_five_minutes_makes_a_look_old(
 ) -> None:
     stage = Stage.of(nodes={}, vms={})
     stage.clock.present = NOW + clock
-    assert is_old(replace(stage.shell, seconds=lambda: timer), NOW, 0.0) is bool(old)
+    assert is_stale_look(replace(stage.shell, seconds=lambda: timer), NOW, 0.0) is bool(old)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gitbot.errors import UsageError
-from gitbot.execution.requests import fold_requests
-from gitbot.execution.state import fold_nodes
-from gitbot.execution.values import Maintenance, Terms
-from gitbot.model.instants import Interval
-from gitbot.model.request_id import OccurrenceId
+from gitbot.execution.executor_types import Maintenance, Terms
+from gitbot.execution.ledger_folds import fold_nodes
+from gitbot.execution.request_records import fold_requests
+from gitbot.model.ledger.request_id import OccurrenceId
+from gitbot.model.text.instants import Interval
 from gitbot.workflows.apply import apply, cancel, note_cancelled, returned
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, a_plan

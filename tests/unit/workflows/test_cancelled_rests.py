@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from gitbot.errors import UsageError
-from gitbot.execution.requests import fold_requests
-from gitbot.execution.values import Maintenance, Terms
-from gitbot.model.events import ConcernChanged, ConcernState
-from gitbot.model.instants import Interval
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.request_id import RequestId
+from gitbot.execution.executor_types import Maintenance, Terms
+from gitbot.execution.request_records import fold_requests
+from gitbot.model.ledger.events import ConcernChanged, ConcernState
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.text.instants import Interval
 from gitbot.published import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.workflows.apply import apply, note_cancelled
 from tests.doubles.moves import a_move

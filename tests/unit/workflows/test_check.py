@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from gitbot.intents import IntentSet
-from gitbot.intents.compile import Past
-from gitbot.model.findings import Severity
-from gitbot.model.request_id import RequestId
+from gitbot.intents.compile import RequestHistory
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.findings import Severity
 from gitbot.published import read_plan
 from gitbot.reports import markdown
-from gitbot.reports.html import html
+from gitbot.reports.html.page import html
 from gitbot.snapshot import from_objects
-from gitbot.workflows.check import CheckResult, Evidence, check
-from gitbot.workflows.revision import Revision, Shipped, Texts, read_change, read_revision
+from gitbot.workflows.check import CheckResult, PlanningInputs, check
+from gitbot.workflows.core.revision import BundledTexts, Revision, Texts, read_change, read_revision
 from tests.doubles.problems import NOW, node, vm
 
 ROOT = Path(__file__).parents[3]
@@ -77,7 +77,7 @@ def shipped(folder: str) -> dict[str, str]:
     }
 
 
-SHIPPED = Shipped(policies=shipped("policies"), templates=shipped("templates"))
+SHIPPED = BundledTexts(policies=shipped("policies"), templates=shipped("templates"))
 DB = {"tier": "db"}
 OBJECTS = [
     node("n1", zone="a"),
@@ -90,9 +90,9 @@ OBJECTS = [
 ]
 
 
-def evidence(objects: list[Any] | None = None, **more: Any) -> Evidence:
+def evidence(objects: list[Any] | None = None, **more: Any) -> PlanningInputs:
     snapshot = from_objects("iberia", objects or OBJECTS, NOW)
-    return Evidence(snapshot=snapshot, now=NOW, **more)
+    return PlanningInputs(snapshot=snapshot, now=NOW, **more)
 
 
 def texts(*, policies: str = "", **intents: str) -> Texts:
@@ -261,7 +261,7 @@ def test_drains_far_ahead_are_previews_in_the_tree_and_open_ones_are_planned() -
 
 
 def test_finished_requests_are_not_planned_again() -> None:
-    past = Past(finished=frozenset({RequestId.read("request/default/web-to-n3")}))
+    past = RequestHistory(finished=frozenset({RequestId.read("request/default/web-to-n3")}))
     assert moves(run({"request": REQUEST}, evidence=evidence(past=past))) == []
 
 
@@ -282,7 +282,7 @@ FREEZE = f"{HEAD}kind: FreezeWindow\nmetadata: {{name: quarter}}\nspec: "
 def test_a_freeze_holds_the_unfinished_requests_that_it_covers(freeze: str, frozen: bool) -> None:
     deadline = '  deadline: "2026-12-07T00:00Z"\n'
     done = REQUEST.replace("web-to-n3", "done") + '  notBefore: "2026-12-05T00:00Z"\n' + deadline
-    past = Past(finished=frozenset({RequestId.read("request/default/done")}))
+    past = RequestHistory(finished=frozenset({RequestId.read("request/default/done")}))
     tree = {"request": REQUEST + deadline, "done": done, "freeze": FREEZE + freeze}
     result = run(tree, evidence=evidence(past=past))
     assert {finding.file for finding in result.all_findings} == (
@@ -342,7 +342,7 @@ def test_labels_of_a_drain_under_way_are_not_left_over() -> None:
     mark = {"placement.gitbot.dev/window": "firmware", "placement.gitbot.dev/state": "draining"}
     objects = [node("n1", zone="a", labels=mark), *OBJECTS[1:]]
     assert "warning check/labels" in codes(run({}, evidence=evidence(objects)))
-    known = replace(evidence(objects), past=Past(emptying=frozenset({"firmware"})))
+    known = replace(evidence(objects), past=RequestHistory(emptying=frozenset({"firmware"})))
     assert "warning check/labels" not in codes(run({}, evidence=known))
 
 
@@ -367,7 +367,7 @@ def test_an_unknown_cluster_is_named() -> None:
 
 def test_an_old_snapshot_is_refused() -> None:
     snapshot = from_objects("iberia", OBJECTS, NOW - 3600)
-    result = run({"request": REQUEST}, evidence=Evidence(snapshot=snapshot, now=NOW))
+    result = run({"request": REQUEST}, evidence=PlanningInputs(snapshot=snapshot, now=NOW))
     assert codes(result) == ["error policy/snapshot-age"]
 
 

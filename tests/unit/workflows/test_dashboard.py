@@ -6,10 +6,10 @@ import pytest
 
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import CheckRun, CheckState, Issue
-from gitbot.workflows import labels
 from gitbot.workflows.apply import apply, hold, resume
 from gitbot.workflows.check import publish
-from gitbot.workflows.feedback import CONTEXT
+from gitbot.workflows.pulls import labels
+from gitbot.workflows.pulls.statuses import CONTEXT
 from gitbot.workflows.watch import reconcile
 from tests.unit.workflows.story import CLUSTER, HEAD, REQUEST, RULE, Story
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.model.instants import format_instant
-from gitbot.model.opt_out import LABEL
+from gitbot.model.cluster.opt_out import LABEL
+from gitbot.model.text.instants import format_instant
 from tests.unit.workflows.tenants import AWAY, FILE, KINDS, Tenants, tenants
 from tests.unit.workflows.test_overrides import POLICY
 

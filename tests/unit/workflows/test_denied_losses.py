@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.execution.values import Approval, Approved
-from gitbot.model.ledger import Ledger
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.request_id import DrainId, OccurrenceId
+from gitbot.execution.executor_types import Approval, Approved
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import DrainId, OccurrenceId
+from gitbot.model.plan.plan import PlacementPlan
 from gitbot.wiring.workspace import shipped
-from gitbot.workflows.engine import Engine
-from gitbot.workflows.revision import Revision, Texts, read_revision
+from gitbot.workflows.core.revision import Revision, Texts, read_revision
+from gitbot.workflows.core.revision_engine import RevisionEngine
 from tests.doubles.problems import NOW
 from tests.unit.constraints.test_resilience import FOUR, Placed, moved, snapshot
 from tests.unit.workflows.story import HEAD, configuration
@@ -45,7 +45,9 @@ def denied(
     (request,) = {move.request for move in plan.moves}
     approval = Approval(digest="d", pull_request=0)
     approved = Approved(id=request, approval=approval, moves=plan.moves, plan=plan)
-    view = Engine(revision=revision).view(snapshot(vms), Ledger(), (approved,), now=NOW, stop="")
+    view = RevisionEngine(revision=revision).view(
+        snapshot(vms), Ledger(), (approved,), now=NOW, stop=""
+    )
     reasons = [reason for stale in view.denied for reason in stale.reasons]
     return [reason for reason in reasons if reason.startswith("policy/resilience: ")]
 

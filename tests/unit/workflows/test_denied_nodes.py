@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.execution.values import Approval, Approved
+from gitbot.execution.executor_types import Approval, Approved
 from gitbot.policy import read_policies
 from gitbot.workflows.apply import apply
 from tests.doubles.moves import a_move
@@ -69,7 +69,7 @@ def test_what_pauses_a_drain(expression: str, moves: int, paused: str, expected:
         id=DRAIN,
         approval=Approval(digest="d", pull_request=1),
         moves=plan.moves,
-        terms=stage.base.terms_by_request[DRAIN].but(paused=paused),
+        terms=stage.base.terms_by_request[DRAIN].replace(paused=paused),
         plan=plan,
     )
     seen, ledger = stage.cluster.snapshot(), stage.store.read()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gitbot.errors import ClusterError, LedgerError, RepositoryError
-from gitbot.model.diagnosis import Check, Outcome
+from gitbot.model.plan.diagnosis import Check, Outcome
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import write_snapshot
 from gitbot.workflows.apply import hold

@@ -15,10 +15,10 @@ from gitbot.errors import (
     NotSent,
     OutcomeUnknown,
 )
-from gitbot.execution.fence import FENCE, TOO_LATE, stamped
-from gitbot.execution.values import (
-    OTHERWISE,
+from gitbot.execution.claims import FENCE, TOO_LATE, with_claims
+from gitbot.execution.executor_types import (
     REFUSED,
+    STORED_DIFFERENTLY,
     STORED_OTHERWISE,
     CreateMigration,
     DeleteMigration,
@@ -28,12 +28,18 @@ from gitbot.execution.values import (
 )
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.kubevirt.admission import IN_FLIGHT
-from gitbot.model.events import KnownEvent, MoveApproved, MoveChanged, MoveState, UnknownEvent
-from gitbot.model.ledger import Ledger
-from gitbot.model.request_id import RequestId
-from gitbot.workflows.apply.effects import cordon, do_effect, tell_moves, with_warning
-from gitbot.workflows.apply.tickets import Tickets
-from gitbot.workflows.shell import Progress, Shell
+from gitbot.model.ledger.events import (
+    KnownEvent,
+    MoveApproved,
+    MoveChanged,
+    MoveState,
+    UnknownEvent,
+)
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.workflows.apply.effects import cordon, perform_effect, report_moves, with_last_event
+from gitbot.workflows.apply.held_claims import HeldClaims
+from gitbot.workflows.core.context import Progress, RunContext
 from tests.unit.execution.scene import World, move
 from tests.unit.workflows.doubles import NOW, Stage, TinyBase
 
@@ -47,7 +53,7 @@ class Scene:
 
     stage: Stage
     effect: CreateMigration
-    tickets: Tickets
+    tickets: HeldClaims
     ledger: Ledger
     told: list[Progress] = field(default_factory=list)
 
@@ -56,17 +62,17 @@ class Scene:
         world = World.of("a", "c", one="a")
         world.approve(move("one", "a", "c"))
         world.step()
-        steps = stamped(world.last, NOW)
+        steps = with_claims(world.last, NOW)
         (effect,) = steps.effects
         assert isinstance(effect, CreateMigration)
         ledger = Ledger(events=steps.events)
         stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
-        scene = cls(stage=stage, effect=effect, tickets=Tickets(), ledger=ledger)
+        scene = cls(stage=stage, effect=effect, tickets=HeldClaims(), ledger=ledger)
         scene.tickets.hold(scene.shell, steps.effects, began=NOW)
         return scene
 
     @property
-    def shell(self) -> Shell:
+    def shell(self) -> RunContext:
         return replace(self.stage.shell, progress=self.told.append)
 
     @property
@@ -84,7 +90,9 @@ class Scene:
 
     def do(self, effect: Effect | None = None) -> tuple[MoveChanged, ...]:
         ledger = self.stage.store.read()
-        return do_effect(self.shell, self.stage.base, effect or self.effect, self.tickets, ledger)
+        return perform_effect(
+            self.shell, self.stage.base, effect or self.effect, self.tickets, ledger
+        )
 
     def lines(self) -> list[tuple[Any, str, str, str]]:
         return [(item.request, item.vm, item.state, item.text) for item in self.told]
@@ -115,7 +123,7 @@ def test_a_migration_that_is_stored_otherwise_is_recorded_and_told_as_such(scene
     real = scene.stage.cluster._store
     scene.stage.cluster._store = lambda *_: real(scene.name, "one", {"a": "b"}, {})  # type: ignore[method-assign]
     (event,) = scene.do()
-    assert of_move(event) == ("created", OTHERWISE, STORED_OTHERWISE)
+    assert of_move(event) == ("created", STORED_DIFFERENTLY, STORED_OTHERWISE)
     assert scene.lines()[0][3] == f"{TOLD} {STORED_OTHERWISE}"
 
 
@@ -281,13 +289,13 @@ def test_labels_that_are_refused_are_told_and_stop_nothing(
 def test_moves_are_told_but_not_that_they_are_announced(scene: Scene) -> None:
     event = scene.effect.event
     approved = next(item for item in scene.ledger.events if isinstance(item, MoveApproved))
-    changed = event.but(state=MoveState.SUCCEEDED, landed="d", reason="elsewhere")
-    plain = event.but(state=MoveState.RUNNING)
+    changed = event.replace(state=MoveState.SUCCEEDED, landed="d", reason="elsewhere")
+    plain = event.replace(state=MoveState.RUNNING)
     others = [
         item for item in scene.ledger.events if not isinstance(item, MoveApproved | UnknownEvent)
     ]
     events: tuple[KnownEvent, ...] = (approved, *others, changed, plain)
-    tell_moves(scene.shell, events)
+    report_moves(scene.shell, events)
     assert scene.lines() == [
         (REQUEST, "db/one", "approved", f"{TOLD} approved"),
         (REQUEST, "db/one", "succeeded", "db/one: a -> d succeeded: elsewhere"),
@@ -319,10 +327,10 @@ def test_a_failed_move_gets_the_newest_warning(
     note: str,
 ) -> None:
     scene.stage.cluster.list_events = lambda _: tuple(seen)  # type: ignore[assignment]
-    event = scene.effect.event.but(state=state, **fields)
-    assert with_warning(scene.shell, event) == event.but(note=note)
+    event = scene.effect.event.replace(state=state, **fields)
+    assert with_last_event(scene.shell, event) == event.replace(note=note)
 
 
 def test_of_an_approval_no_events_are_read(scene: Scene) -> None:
     approved = next(item for item in scene.ledger.events if isinstance(item, MoveApproved))
-    assert with_warning(scene.shell, approved) is approved
+    assert with_last_event(scene.shell, approved) is approved

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.workflows.revision import Revision, Shipped, Texts, read_change, read_revision
+from gitbot.workflows.core.revision import BundledTexts, Revision, Texts, read_change, read_revision
 from tests.unit.policy.test_exemptions import exemption
 from tests.unit.policy.test_judging import policy
 
@@ -16,7 +16,7 @@ FILES = {".gitbot.yaml": CONFIGURATION, "policies/p.yaml": policy("Plan", "false
 
 def base(**more: str) -> Revision:
     files = {**FILES, **{f"policies/{name}.yaml": text.encode() for name, text in more.items()}}
-    shipped = Shipped(policies={}, templates={})
+    shipped = BundledTexts(policies={}, templates={})
     found = read_revision(Texts(files=files), cluster="iberia", shipped=shipped)
     assert isinstance(found, Revision)
     return found

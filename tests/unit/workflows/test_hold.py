@@ -7,10 +7,16 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from gitbot.errors import ClusterError, GitbotError, UsageError
-from gitbot.execution.state import stop_flag
-from gitbot.model.events import KnownEvent, NodeChanged, NodeFacts, NodeState, RequestCancelled
-from gitbot.model.ledger import Ledger, node_file
-from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.execution.ledger_folds import stop_flag
+from gitbot.model.ledger.events import (
+    KnownEvent,
+    NodeChanged,
+    NodeFacts,
+    NodeState,
+    RequestCancelled,
+)
+from gitbot.model.ledger.ledger import Ledger, node_file
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
 from gitbot.workflows.apply import (
     apply,
     cancel,
@@ -136,7 +142,7 @@ def test_what_a_ledger_that_went_back_has_forgotten_is_cancelled_too(stage: Stag
     apply(stage.shell, max_runtime=7)
     (ours,) = stage.cluster.creates()
     ledger = stage.store.read()
-    stage.store.ledger = ledger.but(events=ledger.events[:1], head="back")
+    stage.store.ledger = ledger.replace(events=ledger.events[:1], head="back")
     result = hold(stage.shell, reason="smoke", by="ann", cancel_running=True)
     assert result.deleted == (f"db/{ours}",)
     assert stage.cluster.migrations == {}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gitbot.errors import ConflictError
-from gitbot.model.events import ConcernChanged, ConcernState, MoveChanged, MoveState
-from gitbot.model.ledger import concern_file
-from gitbot.model.request_id import RequestId
-from gitbot.workflows.journal import Journal, retried
+from gitbot.model.ledger.events import ConcernChanged, ConcernState, MoveChanged, MoveState
+from gitbot.model.ledger.ledger import concern_file
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.workflows.ledger.writer import Journal, retried
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.unit.workflows.doubles import NOW, TestClock
 

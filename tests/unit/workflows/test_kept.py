@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.wiring.kept import report_keeper
+from gitbot.wiring.report_store import report_keeper
 from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story

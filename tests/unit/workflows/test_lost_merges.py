@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gitbot.workflows.apply import apply
-from gitbot.workflows.approvals import read_approvals
+from gitbot.workflows.approval.read_approvals import read_approvals
 from gitbot.workflows.propose import propose
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import Stage, a_plan

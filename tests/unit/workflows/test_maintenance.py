@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from gitbot.errors import RepositoryError, UsageError
-from gitbot.execution.requests import fold_requests
-from gitbot.execution.state import fold_nodes
+from gitbot.execution.ledger_folds import fold_nodes
+from gitbot.execution.request_records import fold_requests
 from gitbot.intents import read_intents
 from gitbot.kubernetes.objects import labels_of
 from gitbot.model.grouping import grouped
-from gitbot.model.plan import Hold, PlacementPlan
-from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
+from gitbot.model.plan.plan import Hold, PlacementPlan
 from gitbot.ports.forge import CheckState
 from gitbot.published import PlanDocument, PlanInputs
 from gitbot.settings import ClusterSettings, Settings
 from gitbot.workflows.apply import apply, cancel, hold, resume, returned
+from gitbot.workflows.apply.waiting import POLL
 from gitbot.workflows.ask import cluster_checks, status
-from gitbot.workflows.engine import drained_nodes, left_running
-from gitbot.workflows.pauses import POLL
+from gitbot.workflows.core.revision_engine import drained_nodes, vms_left_running
 from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import ReconcileResult, reconcile
 from tests.doubles.moves import a_move
@@ -556,4 +556,4 @@ def test_no_vm_that_the_plan_moves_may_be_left_running(drain: str, found: set[st
         expires_at=0,
         inputs=PlanInputs(),
     )
-    assert {vm.name for vm in left_running(spec, document, DRAIN)} == found
+    assert {vm.name for vm in vms_left_running(spec, document, DRAIN)} == found

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.cli.status_page import table
-from gitbot.model.events import PolicyOverridden
+from gitbot.cli.shared.status_page import table
+from gitbot.model.ledger.events import PolicyOverridden
 from gitbot.published import CommandOutcome
 from gitbot.workflows.ask import status, status_document
 from gitbot.workflows.check import publish

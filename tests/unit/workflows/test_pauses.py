@@ -8,16 +8,17 @@ from dataclasses import replace
 import pytest
 
 from gitbot.errors import ConflictError, RepositoryError
-from gitbot.execution.values import Terms
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import KnownEvent, StopSet
-from gitbot.model.instants import Interval, format_instant
-from gitbot.model.ledger import HOLD_FILE, Ledger
+from gitbot.execution.executor_types import Terms
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import KnownEvent, StopSet
+from gitbot.model.ledger.ledger import HOLD_FILE, Ledger
+from gitbot.model.text.instants import Interval, format_instant
 from gitbot.snapshot import write_snapshot
 from gitbot.workflows.apply import apply, hold
-from gitbot.workflows.journal import LOST_RACES, MINUTE, PUSHES, Journal, retried
-from gitbot.workflows.pauses import LOOK_ANYWAY, POLL, base_head, stages, wait_for_progress
-from gitbot.workflows.snapshots import snapshot_branch
+from gitbot.workflows.apply.waiting import LOOK_ANYWAY, POLL, stages, wait_for_progress
+from gitbot.workflows.core.context import base_head
+from gitbot.workflows.core.published_snapshots import snapshot_branch
+from gitbot.workflows.ledger.writer import LOST_RACES, MINUTE, PUSHES, Journal, retried
 from gitbot.workflows.watch import reconcile
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, a_plan
@@ -121,7 +122,7 @@ def test_a_move_that_ends_while_a_look_is_taken_is_written_down_soon() -> None:
 def test_after_waiting_for_its_turn_to_write_a_pass_looks_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gitbot.workflows.journal.PUSHES", 1)
+    monkeypatch.setattr("gitbot.workflows.ledger.writer.PUSHES", 1)
     stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"})
     stage.approve(a_plan(a_move("one", "a", "c"), a_move("two", "a", "c", number=2, wave=1)))
     assert apply(stage.shell).states == {"succeeded": 2}

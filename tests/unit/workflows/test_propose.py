@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from gitbot.errors import RepositoryError
-from gitbot.execution.facts import ClusterFacts
+from gitbot.execution.cluster_facts import ClusterFacts
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.ledger import Ledger
-from gitbot.model.problem import PlacementProblem
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.plan.problem import PlacementProblem
 from gitbot.ports.forge import PullState
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish
-from gitbot.workflows.look import look
+from gitbot.workflows.current_state import read_current_state
 from gitbot.workflows.propose import ProposeResult, propose
 from gitbot.workflows.propose.concerns import ConcernSources, concern_name, find_concerns
 from gitbot.workflows.watch import reconcile
@@ -263,7 +263,7 @@ def test_the_cluster_is_indexed_once_however_many_rules_there_are(
         indexed.append(problem)
         return of(problem, migrations)
 
-    seen = look(Story.begin(db=RULE, **rules).shell, Ledger())
+    seen = read_current_state(Story.begin(db=RULE, **rules).shell, Ledger())
     monkeypatch.setattr(ClusterFacts, "of", counted)
     assert len(find_concerns(ConcernSources.of(seen))) == 21
     assert len(indexed) == 1

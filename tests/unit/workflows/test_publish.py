@@ -10,7 +10,13 @@ import pytest
 from gitbot.errors import UsageError
 from gitbot.ports.forge import CheckState, Comment, PullRequest, PullState
 from gitbot.workflows.apply import apply
-from gitbot.workflows.check import PATIENCE, PublishResult, publish, publish_group, refresh_pulls
+from gitbot.workflows.check import (
+    PLANNING_TIMEOUT,
+    PublishResult,
+    publish,
+    publish_group,
+    refresh_pulls,
+)
 from gitbot.workflows.propose import propose
 from tests.doubles.ledger import last_move, moves_of
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
@@ -376,7 +382,7 @@ def test_a_pull_request_that_closes_in_the_middle_does_not_end_the_pass(
 def test_a_pull_request_that_takes_too_long_to_plan_is_refused_and_the_next_is_planned() -> None:
     story = Story.begin()
     story.open(jump=REQUEST)
-    ticks = itertools.count(0, PATIENCE + 1)
+    ticks = itertools.count(0, PLANNING_TIMEOUT + 1)
     slow = replace(story.shell, seconds=lambda: next(ticks))
     outcome = publish(slow, number=1).check
     assert [item.code for item in outcome.findings] == ["check/too-slow"]

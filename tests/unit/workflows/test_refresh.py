@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitbot.errors import ForgeError, ForgeRefused, RepositoryError
-from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.ports.forge import CheckState
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish, refresh_pulls

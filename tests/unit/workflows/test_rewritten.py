@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.model.event_data import MoveTerms
-from gitbot.model.events import (
+from gitbot.model.ledger.event_parts import MoveTerms
+from gitbot.model.ledger.events import (
     ConcernChanged,
     ConcernState,
     KnownEvent,
@@ -14,9 +14,9 @@ from gitbot.model.events import (
     Shown,
     StopLifted,
 )
-from gitbot.model.ledger import Ledger, concern_file, pull_file, request_file
-from gitbot.model.request_id import RequestId
-from gitbot.workflows.rewritten import seen_commits
+from gitbot.model.ledger.ledger import Ledger, concern_file, pull_file, request_file
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.workflows.approval.base_history import seen_commits
 from tests.unit.workflows.doubles import NOW
 
 REQUEST = RequestId.read("request/db/one")

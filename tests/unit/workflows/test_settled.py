@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from gitbot.constraints.instances import Instances
+from gitbot.constraints.moves.instances import Instances
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import MoveVms, Pin, PlacementProblem, Target
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Target
 from gitbot.planner import make_plan
 from gitbot.snapshot import from_objects
-from gitbot.workflows.check.scope import settled
+from gitbot.workflows.check.scope import apply_plan_to_snapshot
 from tests.doubles.problems import NOW, named, node, request, vm
 
 SNAPSHOT = from_objects(
@@ -29,7 +29,7 @@ def plan() -> PlacementPlan:
 
 
 def test_moved_vms_stand_on_their_targets_and_nothing_else_changes() -> None:
-    after = settled(SNAPSHOT, plan())
+    after = apply_plan_to_snapshot(SNAPSHOT, plan())
     before = Instances(SNAPSHOT).occupancy()
     assert before[named("web")] == frozenset({"n1"})
     assert Instances(after).occupancy() == {**before, named("web"): frozenset({"n2"})}
@@ -42,4 +42,4 @@ def test_moved_vms_stand_on_their_targets_and_nothing_else_changes() -> None:
 
 
 def test_a_plan_without_moves_changes_nothing() -> None:
-    assert settled(SNAPSHOT, PlacementPlan(cluster="c")) is SNAPSHOT
+    assert apply_plan_to_snapshot(SNAPSHOT, PlacementPlan(cluster="c")) is SNAPSHOT

@@ -9,8 +9,8 @@ import pytest
 
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import CheckState, PullRequest
+from gitbot.workflows.approval.stale_reviews import CHANGED
 from gitbot.workflows.check import publish, refresh_pulls
-from gitbot.workflows.reapproval import CHANGED
 from tests.unit.workflows.story import CLUSTER, REQUEST, Story
 from tests.unit.workflows.test_verdicts import (
     ANYWHERE,

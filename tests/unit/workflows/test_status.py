@@ -10,21 +10,21 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner
 
-from gitbot.cli import status as status_command
-from gitbot.cli.schema import schema_of
-from gitbot.cli.status_page import table
+from gitbot.cli.commands import status as status_command
+from gitbot.cli.commands.schema import schema_of
+from gitbot.cli.shared.status_page import table
 from gitbot.errors import ClusterError, UsageError
-from gitbot.execution.requests import fold_requests
-from gitbot.model.instants import format_instant
+from gitbot.execution.request_records import fold_requests
+from gitbot.model.text.instants import format_instant
 from gitbot.published import json_text
 from gitbot.published.ledger_lines import line_value
 from gitbot.simulation.kubevirt.new_migration import new_migration
 from gitbot.workflows.apply import apply, cancel, hold, resume, returned
 from gitbot.workflows.ask import Query, history, status, status_document
-from gitbot.workflows.look import look
-from gitbot.workflows.past import reservations
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.current_state import read_current_state
+from gitbot.workflows.ledger.request_history import reservations
 from gitbot.workflows.propose import propose
-from gitbot.workflows.shell import Shell
 from tests.unit.workflows.story import HEAD, REQUEST, RULE, Story, configuration
 from tests.unit.workflows.test_maintenance import LEAD, START, approved, wait_until
 
@@ -126,11 +126,11 @@ def test_without_the_cluster_the_exit_code_says_so(monkeypatch: pytest.MonkeyPat
     story = Story.begin(db=RULE)
 
     @contextmanager
-    def opened(where: dict[str, str], *, human: bool) -> Iterator[tuple[Shell, str]]:
+    def opened(where: dict[str, str], *, human: bool) -> Iterator[tuple[RunContext, str]]:
         del where, human
         yield story.shell, ""
 
-    monkeypatch.setattr(status_command, "looking", opened)
+    monkeypatch.setattr(status_command, "open_read_only", opened)
     for code in (0, 2):
         result = CliRunner().invoke(
             status_command.status, [], catch_exceptions=False, standalone_mode=False
@@ -326,7 +326,7 @@ def test_a_return_that_was_cancelled_is_over(taken_up: bool) -> None:
     (item,) = [item for item in status(story.shell).away if item.home == "kni-worker"]
     assert ("cancelled: it stays" in item.reason, item.next_command) == (True, "")
     assert "gitbot propose" not in shown(story)
-    seen = look(story.shell, story.shell.ledger_store.read())
+    seen = read_current_state(story.shell, story.shell.ledger_store.read())
     records = dict(fold_requests(seen.ledger, seen.problem.cluster))
     assert seen.approvals.approved
     assert not reservations(seen.approvals.approved, records)

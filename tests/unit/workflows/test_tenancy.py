@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.cli.status_page import table
+from gitbot.cli.shared.status_page import table
 from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.ports.forge import MergeMethod, PullState
 from gitbot.simulation.building import namespace

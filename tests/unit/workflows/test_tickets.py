@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.execution.fence import FENCE, TOO_LATE, stamped
-from gitbot.execution.values import CreateMigration, Steps
-from gitbot.model.events import Claim, MoveState
-from gitbot.model.ledger import Ledger
-from gitbot.workflows.apply.tickets import Ticket, Tickets
+from gitbot.execution.claims import FENCE, TOO_LATE, with_claims
+from gitbot.execution.executor_types import CreateMigration, Steps
+from gitbot.model.ledger.events import Claim, MoveState
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.workflows.apply.held_claims import HeldClaim, HeldClaims
 from tests.unit.execution.scene import World, move
 from tests.unit.workflows.doubles import NOW, Stage
 
@@ -21,18 +21,18 @@ def announced() -> tuple[Steps, CreateMigration]:
     world = World.of("a", "c", one="a")
     world.approve(move("one", "a", "c"))
     world.step()
-    steps = stamped(world.last, NOW)
+    steps = with_claims(world.last, NOW)
     (effect,) = steps.effects
     assert isinstance(effect, CreateMigration)
     return steps, effect
 
 
-def a_ticket(*, clock: int, timer: float) -> Ticket:
+def a_ticket(*, clock: int, timer: float) -> HeldClaim:
     _, effect = announced()
     stage = Stage.of(nodes={}, vms={})
     stage.clock.present = clock
     shell = replace(stage.shell, seconds=lambda: timer)
-    return Ticket(event=effect.event, shell=shell, began=0)
+    return HeldClaim(event=effect.event, shell=shell, began=0)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_the_first_clock_that_passes_the_limit_ends_a_claim(
 
 def test_what_passed_the_gate_is_on_its_way_until_it_is_answered() -> None:
     steps, effect = announced()
-    tickets = Tickets()
+    tickets = HeldClaims()
     tickets.hold(Stage.of(nodes={}, vms={}).shell, steps.effects, began=NOW)
     key = (effect.event.migration, 1)
     assert tickets.unsent == {key}
@@ -69,10 +69,10 @@ def test_a_migration_that_three_requests_did_not_make_is_asked_for_no_more(
     sent: int, asks: bool
 ) -> None:
     _, effect = announced()
-    tickets, stage = Tickets(), Stage.of(nodes={}, vms={})
+    tickets, stage = HeldClaims(), Stage.of(nodes={}, vms={})
     for epoch in range(1, 5):
         claim = Claim(executor="e", epoch=epoch, judged=0, until=UNTIL)
-        again = effect.but(event=effect.event.but(claim=claim))
+        again = effect.replace(event=effect.event.replace(claim=claim))
         tickets.hold(stage.shell, (again,), began=stage.shell.timer())
         tickets.of(again).sent = epoch <= sent
     assert tickets.unanswered == (frozenset() if asks else {effect.event.migration})
@@ -80,8 +80,8 @@ def test_a_migration_that_three_requests_did_not_make_is_asked_for_no_more(
 
 def test_without_a_claim_there_is_no_ticket() -> None:
     _, effect = announced()
-    tickets = Tickets()
-    bare = effect.but(event=effect.event.but(claim=None))
+    tickets = HeldClaims()
+    bare = effect.replace(event=effect.event.replace(claim=None))
     tickets.hold(Stage.of(nodes={}, vms={}).shell, (bare,), began=NOW)
     assert tickets.known == {}
 
@@ -100,10 +100,10 @@ def test_only_an_unsent_claim_that_is_still_the_last_one_is_given_back(
     newest: dict[str, object], sent: bool, given: list[tuple[str, int]]
 ) -> None:
     steps, effect = announced()
-    tickets = Tickets()
+    tickets = HeldClaims()
     tickets.hold(Stage.of(nodes={}, vms={}).shell, steps.effects, began=NOW)
     tickets.of(effect).sent = sent
-    more = (effect.event.but(**newest),) if newest else ()
+    more = (effect.event.replace(**newest),) if newest else ()
     ledger = Ledger(events=(*steps.events, *more))
     back = tickets.given_back(ledger, "prod", now=NOW + 3)
     assert [(event.state, event.claim and event.claim.until) for event in back] == given
@@ -111,7 +111,7 @@ def test_only_an_unsent_claim_that_is_still_the_last_one_is_given_back(
 
 def test_of_a_move_that_the_ledger_does_not_have_nothing_is_given_back() -> None:
     steps, effect = announced()
-    tickets = Tickets()
-    event = effect.event.but(move=7)
-    tickets.hold(Stage.of(nodes={}, vms={}).shell, (effect.but(event=event),), began=NOW)
+    tickets = HeldClaims()
+    event = effect.event.replace(move=7)
+    tickets.hold(Stage.of(nodes={}, vms={}).shell, (effect.replace(event=event),), began=NOW)
     assert tickets.given_back(Ledger(events=steps.events), "prod", now=NOW) == ()

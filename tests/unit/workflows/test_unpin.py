@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.workflows.author.unpin import Pinned, Unpinning
+from gitbot.workflows.author.remove_pin import Pinned, Unpinning
 
 WEB, DB = (NamespacedName(namespace="shop", name=name) for name in ("web", "db"))
 

@@ -8,11 +8,11 @@ import pytest
 
 from gitbot.errors import ForgeError, UnreachableError
 from gitbot.ports.forge import AnnotationLevel, CheckRun, CheckState
-from gitbot.workflows import labels
 from gitbot.workflows.apply import apply
+from gitbot.workflows.approval.stale_reviews import CHANGED
 from gitbot.workflows.check import publish, refresh_pulls
 from gitbot.workflows.propose import propose
-from gitbot.workflows.reapproval import CHANGED
+from gitbot.workflows.pulls import labels
 from gitbot.workflows.watch import reconcile
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
 

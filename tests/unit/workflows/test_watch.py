@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gitbot.errors import Bug, ForgeError, GitbotError
-from gitbot.execution.values import Waiting
-from gitbot.model.request_id import RequestId
+from gitbot.execution.executor_types import Waiting
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.workflows.apply import ApplyResult
-from gitbot.workflows.shell import Shell
+from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.watch import ReconcileResult, watch
-from gitbot.workflows.watch.run import LONGEST_REST, rest
+from gitbot.workflows.watch.run import LONGEST_REST, wait_for_next_pass
 from tests.unit.workflows.story import REQUEST, RULE, Story, configuration
 
 
@@ -37,7 +37,7 @@ class Watched:
         return len(self.results) >= self.passes
 
     @contextmanager
-    def opener(self) -> Iterator[Shell]:
+    def opener(self) -> Iterator[RunContext]:
         self.opened += 1
         if self.failures:
             raise self.failures.pop(0)
@@ -80,7 +80,7 @@ def test_only_an_opening_to_come_ends_the_rest(story: Story, until: int, rested:
     request = RequestId.read("request/db/one")
     until = began + until if until else 0  # 0: nobody knows when
     waits = Waiting(request=request, move=1, vm="db/one", reason="not now", until=until)
-    rest(story.shell, ApplyResult(waiting=(waits,)), every=300)
+    wait_for_next_pass(story.shell, ApplyResult(waiting=(waits,)), every=300)
     assert story.port.now() - began == rested
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from gitbot.model.findings import Finding, Severity
+from gitbot.model.plan.findings import Finding, Severity
 from gitbot.snapshot import from_objects
-from gitbot.workflows.check import Evidence, check
-from gitbot.workflows.revision import Revision, Texts, read_change, read_revision
+from gitbot.workflows.check import PlanningInputs, check
+from gitbot.workflows.core.revision import Revision, Texts, read_change, read_revision
 from tests.doubles.problems import NOW, node, vm
 from tests.unit.workflows.test_check import CONFIGURATION, HEAD, SHIPPED
 
@@ -62,7 +62,7 @@ def revision(
 
 def found(here: Revision, before: Revision | None = None) -> list[Finding]:
     flat = [obj for item in OBJECTS for obj in (item if isinstance(item, tuple) else (item,))]
-    evidence = Evidence(snapshot=from_objects("iberia", flat, NOW), now=NOW)
+    evidence = PlanningInputs(snapshot=from_objects("iberia", flat, NOW), now=NOW)
     result = check(here, evidence, before=before.intents if before is not None else None)
     return [each for each in result.findings if each.code in CODES]
 

@@ -16,10 +16,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from gitbot.model.events import ConcernChanged, ConcernState, MoveChanged, MoveState
-from gitbot.model.request_id import HealId, parse_request_id
-from gitbot.simulation.drain import drain
-from gitbot.simulation.status import ApiError
+from gitbot.model.ledger.events import ConcernChanged, ConcernState, MoveChanged, MoveState
+from gitbot.model.ledger.request_id import HealId, parse_request_id
+from gitbot.simulation.kubectl_drain import drain
+from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import key_of
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import propose

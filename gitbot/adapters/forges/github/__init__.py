@@ -6,7 +6,7 @@ It never merges on its own initiative, reads state back from comments, or repeat
 
 from __future__ import annotations
 
-from gitbot.adapters.forges.github.opening import GitHub, open_github
+from gitbot.adapters.forges.github.connect import GitHub, open_github
 
 __all__ = [
     "GitHub",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 from gitbot.errors import ForgeError
-from gitbot.model.instants import FOREVER, format_instant
+from gitbot.model.text.instants import FOREVER, format_instant
 
 WRITES_A_MINUTE = 60  # of 80: others write with the same account
 WRITES_AN_HOUR = 400  # of 500

@@ -15,9 +15,8 @@ from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.budget import Priority
 from gitbot.adapters.forges.github.decoding import check_of, login, reads_answers, status_of
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
-from gitbot.model.canonical import digest
-from gitbot.model.words import shortened
-from gitbot.ports.already import says_already
+from gitbot.model.text.canonical import digest
+from gitbot.model.text.wording import shortened
 from gitbot.ports.forge import (
     Annotation,
     AnnotationLevel,
@@ -25,6 +24,7 @@ from gitbot.ports.forge import (
     CheckState,
     CommitStatus,
 )
+from gitbot.ports.idempotence import is_up_to_date
 from gitbot.reports import cut_markdown
 
 CHUNK = 50  # annotations a request
@@ -77,7 +77,7 @@ class Checks:
         wanted = replace(status, description=shortened(status.description, MAX_DESCRIPTION))
         key = (commit, status.context)
         identity = digest([str(wanted.state), wanted.description, wanted.target_url])
-        if says_already(self._written.get(key), identity) or self._stands(commit, wanted):
+        if is_up_to_date(self._written.get(key), identity) or self._stands(commit, wanted):
             self._written[key] = identity
             return False
         body = {
@@ -104,7 +104,7 @@ class Checks:
         return tuple(status for _, status in sorted(found.items()))
 
     def _stands(self, commit: str, wanted: CommitStatus) -> bool:
-        return any(says_already(status, wanted) for status in self._statuses(commit))
+        return any(is_up_to_date(status, wanted) for status in self._statuses(commit))
 
     def _statuses(self, commit: str) -> Iterator[CommitStatus]:
         """Newest of each context: the list is newest first (docs, "List commit statuses").
@@ -164,10 +164,10 @@ class Checks:
     def _set_run(self, commit: str, check: CheckRun) -> bool:
         body = _run_body(commit, check)
         identity = body["external_id"]
-        if says_already(self._written.get((commit, check.name)), identity):
+        if is_up_to_date(self._written.get((commit, check.name)), identity):
             return False
         present = self._newest(commit, check.name).get(check.name)
-        same = says_already(_identity(present), identity)
+        same = is_up_to_date(_identity(present), identity)
         chunks = _chunks(check.annotations)
         if not same:
             present = self._send(commit, check.name, body, present, chunks[0] if chunks else [])
@@ -186,7 +186,7 @@ class Checks:
 
         def found() -> Any:
             run = self._newest(commit, name).get(name)
-            return run if says_already(_identity(run), identity) else None
+            return run if is_up_to_date(_identity(run), identity) else None
 
         return self.api.write(
             f"write the check {name}",

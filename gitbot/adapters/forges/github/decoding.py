@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from gitbot.errors import ForgeError
-from gitbot.model.instants import parse_instant
+from gitbot.model.text.instants import parse_instant
 from gitbot.ports.forge import (
     CheckRun,
     CheckState,

@@ -15,7 +15,7 @@ from gitbot.adapters.forges.github.api import GitHubApi, date_of
 from gitbot.adapters.forges.github.credentials import CredentialKind
 from gitbot.adapters.forges.github.protection import Protection
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
-from gitbot.model.diagnosis import Check, Outcome, asked, failed, passed, warned
+from gitbot.model.plan.diagnosis import Check, Outcome, asked, failed, passed, warned
 
 ENVIRONMENT = "gitbot"  # the shipped workflows name this one and gitbot-<cluster>
 LEDGER = "gitbot/ledger"
@@ -52,7 +52,7 @@ _WAITS = {"required_reviewers": "reviewers", "wait_timer": "a wait timer"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patient:
+class DiagnosisTarget:
     """The repository under examination."""
 
     api: GitHubApi
@@ -61,7 +61,7 @@ class Patient:
     protection: Protection
 
 
-def diagnose(patient: Patient) -> tuple[Check, ...]:
+def diagnose(patient: DiagnosisTarget) -> tuple[Check, ...]:
     """All checks, even if some fail. The first tells whether the repository is visible at all."""
     reach = asked("forge/reach", lambda: _reach(patient))
     if any(item.outcome is Outcome.FAIL for item in reach):
@@ -80,7 +80,7 @@ def diagnose(patient: Patient) -> tuple[Check, ...]:
     return (*reach, *found, _budget(patient))
 
 
-def _reach(patient: Patient) -> Iterable[Check]:
+def _reach(patient: DiagnosisTarget) -> Iterable[Check]:
     answer = patient.api.get(f"read {patient.repository}", patient.root)
     body = answer.body
     if body.get("archived"):
@@ -93,7 +93,7 @@ def _reach(patient: Patient) -> Iterable[Check]:
     yield from _clock(patient, answer.headers)
 
 
-def _clock(patient: Patient, headers: Mapping[str, str]) -> Iterable[Check]:
+def _clock(patient: DiagnosisTarget, headers: Mapping[str, str]) -> Iterable[Check]:
     theirs = date_of(headers)
     if not theirs:
         return
@@ -105,7 +105,7 @@ def _clock(patient: Patient, headers: Mapping[str, str]) -> Iterable[Check]:
         yield passed("forge/clock", f"GitHub's clock is {skew} s away from ours")
 
 
-def _token(patient: Patient) -> Iterable[Check]:
+def _token(patient: DiagnosisTarget) -> Iterable[Check]:
     kind = patient.api.credentials.kind
     match kind:
         case CredentialKind.APP:
@@ -123,7 +123,7 @@ def _token(patient: Patient) -> Iterable[Check]:
             yield warned("forge/token", f"acts with a {kind} of a person", fix)
 
 
-def _app(patient: Patient) -> Iterable[Check]:
+def _app(patient: DiagnosisTarget) -> Iterable[Check]:
     credentials = replace(patient.api.credentials, installation=0)
     app = GitHubApi.connect(credentials, patient.api.clock)
     body = app.get("read the App's installation", f"{patient.root}/installation").body
@@ -149,14 +149,14 @@ def _covers(granted: Mapping[str, str], name: str) -> bool:
     return ranks.get(granted.get(name, ""), 0) >= ranks[NEEDED[name]]
 
 
-def _pull_requests(patient: Patient) -> Iterable[Check]:
+def _pull_requests(patient: DiagnosisTarget) -> Iterable[Check]:
     body = {"title": "", "head": "gitbot/doctor/nowhere", "base": patient.protection.branch}
     yield from _rehearsed(patient, "forge/pull-requests", body)
     if patient.api.credentials.kind is CredentialKind.ACTIONS:
         yield from _actions(patient)
 
 
-def _actions(patient: Patient) -> Iterable[Check]:
+def _actions(patient: DiagnosisTarget) -> Iterable[Check]:
     """The setting that lets a job's token open pull requests. Only administrators can read it."""
     try:
         path = f"{patient.root}/actions/permissions/workflow"
@@ -177,7 +177,7 @@ def _actions(patient: Patient) -> Iterable[Check]:
         )
 
 
-def _checks(patient: Patient) -> Iterable[Check]:
+def _checks(patient: DiagnosisTarget) -> Iterable[Check]:
     if not patient.api.credentials.writes_checks:
         yield warned(
             "forge/checks",
@@ -188,7 +188,7 @@ def _checks(patient: Patient) -> Iterable[Check]:
     yield from _rehearsed(patient, "forge/checks", {"name": "gitbot/doctor"})
 
 
-def _rehearsed(patient: Patient, name: str, body: dict[str, Any]) -> Iterable[Check]:
+def _rehearsed(patient: DiagnosisTarget, name: str, body: dict[str, Any]) -> Iterable[Check]:
     """Send an invalid request: GitHub checks the permission before the request."""
     what, path, fix = _WRITES[name]
     try:
@@ -210,7 +210,7 @@ def _rehearsed(patient: Patient, name: str, body: dict[str, Any]) -> Iterable[Ch
     yield warned(name, f"GitHub took an invalid request to {what}", "look at what it made of it")
 
 
-def _reviews(patient: Patient) -> Iterable[Check]:
+def _reviews(patient: DiagnosisTarget) -> Iterable[Check]:
     count = patient.protection.reviews_required()
     branch = patient.protection.branch
     if count:
@@ -221,7 +221,7 @@ def _reviews(patient: Patient) -> Iterable[Check]:
     yield warned("forge/reviews", f"{branch} needs no approval: who may merge, approves", fix)
 
 
-def _branches(patient: Patient) -> Iterable[Check]:
+def _branches(patient: DiagnosisTarget) -> Iterable[Check]:
     base = patient.protection.branch
     name = f"{patient.root}/branches/{quote(base, safe='')}"
     if patient.api.get(f"read the branch {base}", name).body.get("protected"):
@@ -238,7 +238,7 @@ def _branches(patient: Patient) -> Iterable[Check]:
         yield warned("forge/branches", "who may write may also push to gitbot/ledger", fix)
 
 
-def _rules(patient: Patient, branch: str) -> list[Any]:
+def _rules(patient: DiagnosisTarget, branch: str) -> list[Any]:
     path = f"{patient.root}/rules/branches/{quote(branch, safe='')}"
     return list(patient.api.pages("read the rules", path))
 
@@ -260,7 +260,7 @@ def _origins(base: str, rules: list[Any]) -> Iterable[Check]:
         )
 
 
-def _environment(patient: Patient) -> Iterable[Check]:
+def _environment(patient: DiagnosisTarget) -> Iterable[Check]:
     """An environment that waits for a person would stop a run at night."""
     try:
         values = list(
@@ -290,7 +290,7 @@ def _environment(patient: Patient) -> Iterable[Check]:
     yield from _secrets(patient, ours)
 
 
-def _secrets(patient: Patient, environments: list[Any]) -> Iterable[Check]:
+def _secrets(patient: DiagnosisTarget, environments: list[Any]) -> Iterable[Check]:
     """Secrets that every branch's workflow can read belong to everybody who can push a branch."""
     rule = "deployment_branch_policy"  # null: every branch
     found = [str(value["name"]) for value in environments if not value.get(rule)]
@@ -313,7 +313,7 @@ def _waits(value: Any) -> str:
     return " and ".join(sorted(_WAITS[kind] for kind in kinds & set(_WAITS)))
 
 
-def _budget(patient: Patient) -> Check:
+def _budget(patient: DiagnosisTarget) -> Check:
     budget = patient.api.budget
     if not budget.limit:
         return passed("forge/limits", "no rate limit is announced")

@@ -9,15 +9,15 @@ from typing import Any
 from gitbot.adapters.forges.github.api import PAGE, GitHubApi
 from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
 from gitbot.adapters.forges.github.checks import Checks
-from gitbot.adapters.forges.github.conversation import Conversation
+from gitbot.adapters.forges.github.comments import Conversation
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.decoding import pull_of, reads_answers, reviews_of, text_of
-from gitbot.adapters.forges.github.diagnosis import Patient, diagnose
+from gitbot.adapters.forges.github.diagnosis import DiagnosisTarget, diagnose
 from gitbot.adapters.forges.github.protection import Protection
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.documents.formats import is_github_repository
 from gitbot.errors import ConflictError, ForgeError, UsageError
-from gitbot.model.diagnosis import Check
+from gitbot.model.plan.diagnosis import Check
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
     Comment,
@@ -76,7 +76,7 @@ class GitHubForge:
 
     def diagnose(self) -> tuple[Check, ...]:
         return diagnose(
-            Patient(
+            DiagnosisTarget(
                 api=self.api,
                 root=self._root,
                 repository=self.repository,

@@ -11,7 +11,7 @@ from gitbot.adapters.forges.github.budget import Priority
 from gitbot.adapters.forges.github.decoding import login, reads_answers
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.errors import ForgeError
-from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.model.text.names import CONFIGURATION_FILE
 
 _WRITERS = frozenset({"admin", "maintain", "write"})
 REMEMBERED = 60  # seconds for which an answer about an account's permission is used

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitbot.errors import ForgeError, ForgeRefused
-from gitbot.model.words import shortened
+from gitbot.model.text.wording import shortened
 
 # https://docs.github.com/en/rest/overview/permissions-required-for-github-apps: the header names
 # the permissions that would do, one list for each way to get through.

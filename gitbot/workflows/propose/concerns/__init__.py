@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from gitbot.workflows.propose.concerns.drains import drains, ended_windows
-from gitbot.workflows.propose.concerns.healings import breaches_of, heals
-from gitbot.workflows.propose.concerns.requests import meaningless, requests
-from gitbot.workflows.propose.concerns.rests import rests
-from gitbot.workflows.propose.concerns.returns import home_terms, homes_due, returns, stay_away
-from gitbot.workflows.propose.concerns.value import (
+from gitbot.workflows.propose.concerns.concern import (
     Concern,
     ConcernSources,
     concern_name,
     heal_concern,
 )
+from gitbot.workflows.propose.concerns.drains import drains, ended_windows
+from gitbot.workflows.propose.concerns.healings import breaches_of, heals
+from gitbot.workflows.propose.concerns.partial import rests
+from gitbot.workflows.propose.concerns.returns import home_terms, homes_due, returns, stay_away
+from gitbot.workflows.propose.concerns.unapproved_requests import requests, unplannable_requests
 
 __all__ = [
     "Concern",
@@ -25,9 +25,9 @@ __all__ = [
     "heal_concern",
     "home_terms",
     "homes_due",
-    "meaningless",
     "requests",
     "stay_away",
+    "unplannable_requests",
 ]
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from gitbot.calendar import local_text
 from gitbot.intents import Intent, MaintenanceWindowSpec
 from gitbot.intents.compile import Opening, compile_drain
-from gitbot.model.canonical import digest
-from gitbot.model.findings import Severity
-from gitbot.model.request_id import RequestId
-from gitbot.model.words import first_of
-from gitbot.workflows.past import past_of
-from gitbot.workflows.propose.concerns.value import (
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.findings import Severity
+from gitbot.model.text.canonical import digest
+from gitbot.model.text.wording import first_of
+from gitbot.workflows.ledger.request_history import request_history
+from gitbot.workflows.propose.concerns.concern import (
     Concern,
     ConcernSources,
     concern_name,
@@ -43,7 +43,7 @@ def ended_windows(sources: ConcernSources) -> dict[str, tuple[RequestId, str]]:
 
     The ledger id and why, by the name of the concern.
     """
-    base, past = sources.base, past_of(sources.ledger, sources.cluster)
+    base, past = sources.base, request_history(sources.ledger, sources.cluster)
     found: dict[str, tuple[RequestId, str]] = {}
     for intent, spec in base.intents.maintenance_windows:
         opening = base.opening(intent, now=sources.now) if spec.nodes is not None else None

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from gitbot.intents import Intent, LoadRuleSpec
-from gitbot.model.canonical import digest
-from gitbot.model.constraint import Breach
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import (
-    HealRule,
-    Request,
-)
-from gitbot.model.request_id import HealId
-from gitbot.workflows.propose.concerns.value import (
+from gitbot.model.ledger.request_id import HealId
+from gitbot.model.plan.constraint import Breach
+from gitbot.model.plan.problem import HealRule, Request
+from gitbot.model.text.canonical import digest
+from gitbot.model.text.names import IntentRef
+from gitbot.workflows.propose.concerns.concern import (
     Concern,
     ConcernSources,
     heal_concern,

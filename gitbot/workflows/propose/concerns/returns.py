@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from gitbot.execution.requests import RequestRecord
-from gitbot.execution.state import fold_homes, fold_nodes, occurrences_of, window_as_merged
+from gitbot.execution.ledger_folds import fold_homes, fold_nodes, occurrences_of, window_as_merged
+from gitbot.execution.request_records import RequestRecord
 from gitbot.intents import MaintenanceWindowSpec
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import uid_of
-from gitbot.model.canonical import digest
-from gitbot.model.events import MoveState, NodeState
-from gitbot.model.names import IntentRef
-from gitbot.model.problem import (
-    Request,
-    ReturnHome,
-)
-from gitbot.model.request_id import OccurrenceId, RequestId
-from gitbot.model.words import first_of
-from gitbot.workflows.propose.concerns.value import (
+from gitbot.model.ledger.events import MoveState, NodeState
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
+from gitbot.model.plan.problem import Request, ReturnHome
+from gitbot.model.text.canonical import digest
+from gitbot.model.text.names import IntentRef
+from gitbot.model.text.wording import first_of
+from gitbot.workflows.propose.concerns.concern import (
     Concern,
     ConcernSources,
     concern_name,

@@ -12,7 +12,7 @@ import pytest
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.model.diagnosis import Check, Outcome
+from gitbot.model.plan.diagnosis import Check, Outcome
 from tests.doubles.github import GitHub, Server
 from tests.doubles.github.state import Environment, Protection
 from tests.unit.adapters.github.scripted import FakeClock

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.files import ShippedTexts
-from gitbot.cli.init import GitHubChoices, workflow_files
+from gitbot.adapters.working_tree import ShippedTexts
+from gitbot.cli.commands.init import GitHubChoices, workflow_files
 from tests.unit.doubles.github.scene import REPOSITORY, Scene
 
 CHOICES = GitHubChoices(repository=REPOSITORY, action=f"acme/gitbot@{'a' * 40}")

@@ -19,19 +19,12 @@ from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.kubevirt.admission import admit_migration
 from gitbot.kubevirt.limits import is_running
 from gitbot.kubevirt.webhook_answers import Admitted, Refused
-from gitbot.model.instants import format_instant
-from gitbot.simulation.controllers.migrations import by_priority
+from gitbot.model.text.instants import format_instant
+from gitbot.simulation.controllers.migration_requeue import by_priority
 from gitbot.simulation.kubevirt.boot import BootTimes, reconcile_boot
 from gitbot.simulation.kubevirt.evacuation import reconcile_evacuation
-from gitbot.simulation.kubevirt.handler import HandlerTimes, reconcile_handler
-from gitbot.simulation.kubevirt.instances import reconcile_instance
 from gitbot.simulation.kubevirt.migration_controller import reconcile_migration
-from gitbot.simulation.kubevirt.owners import (
-    reconcile_pool,
-    reconcile_replica_set,
-    reconcile_virtual_machine,
-)
-from gitbot.simulation.kubevirt.reconcile import (
+from gitbot.simulation.kubevirt.reconcile_result import (
     MIGRATION,
     UNFINISHED,
     VMI,
@@ -42,6 +35,13 @@ from gitbot.simulation.kubevirt.reconcile import (
     RecordEvent,
     Update,
 )
+from gitbot.simulation.kubevirt.virt_handler import HandlerTimes, reconcile_handler
+from gitbot.simulation.kubevirt.vm_owners import (
+    reconcile_pool,
+    reconcile_replica_set,
+    reconcile_virtual_machine,
+)
+from gitbot.simulation.kubevirt.vmi_lifecycle import reconcile_instance
 from tests.virt_api.instances import admit_instance
 
 START = 1_800_000_000

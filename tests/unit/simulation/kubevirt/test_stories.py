@@ -10,8 +10,8 @@ import pytest
 from gitbot.kubernetes.objects import annotations_of, at, name_of, with_value
 from gitbot.kubevirt.eviction import admit_eviction
 from gitbot.kubevirt.webhook_answers import Refused
-from gitbot.simulation.kubevirt.handler import HandlerTimes
-from gitbot.simulation.kubevirt.reconcile import MIGRATION, VMI
+from gitbot.simulation.kubevirt.reconcile_result import MIGRATION, VMI
+from gitbot.simulation.kubevirt.virt_handler import HandlerTimes
 from tests.unit.kubevirt.objects import vmi_spec
 from tests.unit.simulation.kubevirt.cluster import Cluster, Object
 

@@ -9,7 +9,7 @@ import pytest
 from gitbot.kubernetes.objects import at
 from gitbot.kubevirt.target_refusals import why_no_target
 from gitbot.simulation.kubevirt.migration_scene import MigrationScene
-from gitbot.simulation.kubevirt.reconcile import Create, RecordEvent, Update
+from gitbot.simulation.kubevirt.reconcile_result import Create, RecordEvent, Update
 from gitbot.simulation.kubevirt.target_creation import create_target
 from tests.unit.kubevirt.objects import KUBEVIRT, Object, migration, node, vmi
 from tests.unit.simulation.kubevirt.cluster import Cluster

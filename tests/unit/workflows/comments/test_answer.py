@@ -8,13 +8,13 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from gitbot.errors import ForgeError
-from gitbot.execution.requests import fold_requests
-from gitbot.execution.state import stop_flag
+from gitbot.execution.ledger_folds import stop_flag
+from gitbot.execution.request_records import fold_requests
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import NodeChanged, NodeFacts, NodeState
-from gitbot.model.ledger import node_file
-from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import NodeChanged, NodeFacts, NodeState
+from gitbot.model.ledger.ledger import node_file
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
 from gitbot.published import CommandOutcome, PublishedComment, encoded, published, schema_of
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish

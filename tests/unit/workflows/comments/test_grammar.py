@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.published import Verb
-from gitbot.workflows.comments.grammar import USAGE, Command, Misunderstood, parse
+from gitbot.workflows.comments.grammar import USAGE, Command, ParseError, parse
 
 
 def vm(namespace: str, name: str) -> NamespacedName:
@@ -85,7 +85,7 @@ def test_what_is_not_for_gitbot(body: str) -> None:
 @pytest.mark.parametrize(("body", "reason"), WRONG)
 def test_what_is_misunderstood(body: str, reason: str) -> None:
     found = parse(body)
-    assert isinstance(found, Misunderstood)
+    assert isinstance(found, ParseError)
     assert reason in found.reason
 
 
@@ -101,7 +101,7 @@ def test_the_usage_of_a_verb_without_a_name_is_a_command(verb: Verb) -> None:
 @given(st.text(max_size=120))
 def test_no_text_breaks_it_and_only_names_come_out(text: str) -> None:
     found = parse(f"/gitbot {text}")
-    if isinstance(found, Misunderstood):
+    if isinstance(found, ParseError):
         rest = text.strip()
         assert len(rest) < 12 or rest not in found.reason
     elif found is not None:

@@ -1,0 +1,187 @@
+"""gitbot's comments and its dashboard: one text for each marker, edited in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gitbot.adapters.forges.github.api import PAGE, GitHubApi
+from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
+from gitbot.adapters.forges.github.decoding import comment_of, issue_of, reads_answers
+from gitbot.adapters.forges.github.refusals import GitHubRefusal
+from gitbot.ports.forge import Comment, Issue, is_marked, marked
+from gitbot.ports.idempotence import is_up_to_date
+from gitbot.reports import cut_markdown
+
+MAX_BODY = 65_536  # characters that GitHub takes
+_CUT = "\n\n_Cut here: the command line has all._\n"
+DASHBOARD = "gitbot/dashboard"  # this label finds the issue among many
+
+
+@reads_answers
+@dataclass(slots=True, kw_only=True)
+class Conversation:
+    """Comments and issues of one repository. `account` is gitbot's account."""
+
+    api: GitHubApi
+    root: str
+    account: Callable[[], str]
+    _known: dict[tuple[int, str], int] = field(default_factory=dict)
+    _issues: dict[str, int] = field(default_factory=dict)
+
+    def list_comments(self, number: int) -> tuple[Comment, ...]:
+        values = self.api.pages(
+            f"read the comments on {number}", f"{self.root}/issues/{number}/comments"
+        )
+        return tuple(sorted(map(comment_of, values), key=lambda item: item.id))
+
+    def get_comment(self, comment: int) -> Comment:
+        path = f"{self.root}/issues/comments/{comment}"
+        return comment_of(self.api.get(f"read comment {comment}", path).body)
+
+    def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
+        """Write our one comment with the marker, in place. Several are merged into the oldest."""
+        text = _fitting(marked(body, marker))
+        present = self._find(number, marker)
+        if present is None:
+            return self._create(number, marker, text)
+        if is_up_to_date(present.body, text):
+            return present
+        return self._edit(present, text)
+
+    def _create(self, number: int, marker: str, text: str) -> Comment:
+        def found() -> Comment | None:
+            return self._find(number, marker)
+
+        value = self.api.write(
+            f"comment on {number}",
+            "POST",
+            f"{self.root}/issues/{number}/comments",
+            {"body": text},
+            resolve=found,
+        )
+        comment = value if isinstance(value, Comment) else comment_of(value)
+        self._known[number, marker] = comment.id
+        return comment
+
+    def _edit(self, present: Comment, text: str) -> Comment:
+        def found() -> Comment | None:
+            comment = self.get_comment(present.id)
+            return comment if is_up_to_date(comment.body, text) else None
+
+        value = self.api.write(
+            f"edit comment {present.id}",
+            "PATCH",
+            f"{self.root}/issues/comments/{present.id}",
+            {"body": text},
+            resolve=found,
+        )
+        return value if isinstance(value, Comment) else comment_of(value)
+
+    def _find(self, number: int, marker: str) -> Comment | None:
+        """Our comment with a marker. A new one is remembered before any list shows it."""
+        own = self.account()
+        mine = [
+            item
+            for item in self.list_comments(number)
+            if is_marked(item.body, marker) and item.author == own
+        ]
+        if mine:
+            self._known[number, marker] = mine[0].id
+            for doubled in mine[1:]:  # two runs wrote it at the same moment
+                self._delete(doubled.id)
+            return mine[0]
+        known = self._known.get((number, marker))
+        if known is None:
+            return None
+        try:
+            return self.get_comment(known)
+        except GitHubRefusal as error:
+            if not error.absent:
+                raise
+            del self._known[number, marker]  # somebody deleted it
+            return None
+
+    def _delete(self, comment: int) -> None:
+        path = f"{self.root}/issues/comments/{comment}"
+
+        def gone() -> bool | None:
+            try:
+                self.api.get(f"read comment {comment}", path)
+            except GitHubRefusal as error:
+                return True if error.absent else None
+            return None
+
+        try:
+            self.api.write(
+                f"delete comment {comment}",
+                "DELETE",
+                path,
+                None,
+                resolve=gone,
+                priority=Priority.COSMETIC,
+            )
+        except BudgetSpent:
+            return
+        except GitHubRefusal as error:
+            if not error.absent:
+                raise
+
+    def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
+        text = _fitting(marked(body, marker))
+        present = self._find_issue(marker)
+        if present is not None and is_up_to_date(present, replace(present, title=title, body=text)):
+            return present
+        path, verb = f"{self.root}/issues", "POST"
+        wanted: dict[str, object] = {"title": title, "body": text}
+        if present is None:
+            wanted["labels"] = [DASHBOARD]
+        else:
+            path, verb = f"{path}/{present.number}", "PATCH"
+
+        def found() -> Issue | None:
+            issue = self._find_issue(marker)
+            return issue if issue is not None and issue.body == text else None
+
+        value = self.api.write(
+            "write the dashboard issue",
+            verb,
+            path,
+            wanted,
+            resolve=found,
+            priority=Priority.COSMETIC,
+        )
+        issue = value if isinstance(value, Issue) else issue_of(value)
+        self._issues[marker] = issue.number
+        return issue
+
+    def _find_issue(self, marker: str) -> Issue | None:
+        path, what = f"{self.root}/issues", "read the dashboard issue"
+        labelled = self.api.pages(
+            what,
+            path,
+            parameters={"labels": DASHBOARD, "state": "all"},
+            priority=Priority.COSMETIC,
+        )
+        mine = self._own_issues(labelled, marker)
+        if not mine:  # somebody may have taken the label off: look at what was changed last
+            recent = {"state": "all", "sort": "updated", "direction": "desc", "per_page": PAGE}
+            answer = self.api.get(what, path, parameters=recent, priority=Priority.COSMETIC)
+            mine = self._own_issues(answer.body, marker)
+        if mine:
+            return min(mine, key=lambda issue: issue.number)
+        known = self._issues.get(marker)
+        if known is None:
+            return None
+        return issue_of(self.api.get("read an issue", f"{self.root}/issues/{known}").body)
+
+    def _own_issues(self, values: Iterable[Any], marker: str) -> list[Issue]:
+        own = self.account()
+        found = [issue_of(value) for value in values if "pull_request" not in value]
+        return [issue for issue in found if issue.author == own and is_marked(issue.body, marker)]
+
+
+def _fitting(text: str) -> str:
+    """Cut to GitHub's limit at the end. The digest is in the first part."""
+    return cut_markdown(text, MAX_BODY, _CUT)

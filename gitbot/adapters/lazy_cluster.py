@@ -1,0 +1,73 @@
+"""A cluster that is opened at its first question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.ports.cluster import Cluster, Gate, no_gate
+
+
+class LazyCluster:
+    """Implements ports.cluster.Cluster by asking the cluster that `opener` connects to.
+
+    The first question raises ClusterError if kubeconfig and context do not lead to a cluster.
+    """
+
+    def __init__(self, name: str, opener: Callable[[], Cluster]) -> None:
+        self.name = name
+        self._opener = opener
+        self._opened: Cluster | None = None
+
+    def _cluster(self) -> Cluster:
+        if self._opened is None:
+            self._opened = self._opener()
+        return self._opened
+
+    def snapshot(self) -> ClusterSnapshot:
+        return self._cluster().snapshot()
+
+    def server_time(self) -> int:
+        return self._cluster().server_time()
+
+    def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
+        return self._cluster().get_migration(name)
+
+    def list_migrations(self) -> tuple[KubernetesObject, ...]:
+        return self._cluster().list_migrations()
+
+    def get_instance(self, name: NamespacedName) -> KubernetesObject | None:
+        return self._cluster().get_instance(name)
+
+    def list_events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
+        return self._cluster().list_events(name)
+
+    def create_migration(
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = no_gate
+    ) -> KubernetesObject:
+        return self._cluster().create_migration(migration, dry_run=dry_run, gate=gate)
+
+    def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
+        return self._cluster().delete_migration(name, uid=uid)
+
+    def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
+        self._cluster().patch_node_labels(node, labels)
+
+    def set_unschedulable(
+        self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
+    ) -> bool:
+        return self._cluster().set_unschedulable(node, unschedulable, labels)
+
+    def hold_flag(self) -> str | None:
+        return self._cluster().hold_flag()
+
+    def set_hold_flag(self, reason: str | None) -> None:
+        self._cluster().set_hold_flag(reason)
+
+    def ledger_anchor(self, ledger: str) -> str | None:
+        return self._cluster().ledger_anchor(ledger)
+
+    def set_ledger_anchor(self, ledger: str, head: str) -> None:
+        self._cluster().set_ledger_anchor(ledger, head)

@@ -1,0 +1,1 @@
+"""Child processes with limits: they read what others wrote, without credentials."""

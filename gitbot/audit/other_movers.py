@@ -1,0 +1,124 @@
+"""Who else moves VMs here: seen in the snapshot, named with what they do. All are notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from gitbot.audit.descheduler import PREDICTIVE, policies_in
+from gitbot.audit.finding import AuditFinding, about
+from gitbot.kubernetes.labels import APP_NAME, MANAGED_BY
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import at, labels_of, name_of
+from gitbot.kubernetes.phases import is_final
+from gitbot.kubevirt.eviction import eviction_strategy
+from gitbot.kubevirt.movers import mover_of
+from gitbot.kubevirt.names import CREATED_BY
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.plan.findings import Severity
+from gitbot.model.text.wording import counted, first_of
+
+_DRAINERS = {
+    "ToBeDeletedByClusterAutoscaler": "the cluster autoscaler takes it away",
+    "DeletionCandidateOfClusterAutoscaler": "the cluster autoscaler may take it away",
+    "karpenter.sh/disrupted": "Karpenter takes it away",
+    "node.cluster.x-k8s.io/uninitialized": "Cluster API sets it up",
+    "node.cluster.x-k8s.io/outdated-revision": "Cluster API replaces it",
+    "UpdateInProgress": "the Machine Config Operator updates it",
+    "medik8s.io/drain": "NodeMaintenance drains it",
+    "kubevirt.io/drain": "KubeVirt evacuates it",
+    "node.kubernetes.io/unschedulable": "somebody cordoned it",
+}
+"""Taints by key, and who sets them."""
+
+
+def other_movers(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
+    yield from _migrations(snapshot)
+    yield from _updater(snapshot)
+    yield from _descheduler(snapshot)
+    yield from _operator(snapshot)
+    for node in snapshot.of("Node"):
+        keys = [taint.get("key", "") for taint in at(node, "spec", "taints", default=())]
+        said = [_DRAINERS[key] for key in keys if key in _DRAINERS]
+        if said:
+            yield _note("Node", name_of(node), f"{'; '.join(said)}", "no VM is planned onto it")
+
+
+def _migrations(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
+    """Unfinished migrations that gitbot did not make: they take slots, and start first."""
+    for migration in snapshot.of("VirtualMachineInstanceMigration"):
+        if is_final(migration) or labels_of(migration).get(MANAGED_BY) == "gitbot":
+            continue
+        vmi, phase = at(migration, "spec", "vmiName"), at(migration, "status", "phase")
+        yield _note(
+            "VirtualMachineInstanceMigration",
+            name_of(migration),
+            f"{mover_of(migration)} migrates {vmi} ({phase or 'new'})",
+            "it takes a slot, and gitbot's migrations queue behind it",
+        )
+
+
+def _updater(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
+    for kubevirt in snapshot.of("KubeVirt"):
+        methods = at(
+            kubevirt, "spec", "workloadUpdateStrategy", "workloadUpdateMethods", default=()
+        )
+        outdated = int(at(kubevirt, "status", "outdatedVirtualMachineInstanceWorkloads", default=0))
+        if methods and outdated:
+            yield _note(
+                "KubeVirt",
+                name_of(kubevirt),
+                f"its workload updater moves {counted(outdated, 'VM')} with an outdated launcher "
+                f"({', '.join(methods)})",
+                "gitbot waits until it is done",
+            )
+
+
+def _descheduler(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
+    """A descheduler that runs here, and what its evictions do to VMs."""
+    found = [
+        name_of(pod)
+        for pod in snapshot.of("Pod")
+        for labels in (labels_of(pod),)
+        if "descheduler" in (labels.get("app"), labels.get(APP_NAME)) and CREATED_BY not in labels
+    ]
+    if not found:
+        return
+    kubevirt = next(iter(snapshot.of("KubeVirt")), {})
+    strategies = Counter(
+        eviction_strategy(vmi, kubevirt) for vmi in snapshot.of("VirtualMachineInstance")
+    )
+    listed = first_of([f"{count} {name}" for name, count in sorted(strategies.items())], 4)
+    yield _note(
+        "Pod",
+        found[0],
+        f"a descheduler runs here; by evictionStrategy its evictions meet VMs so: {listed}",
+        "LiveMigrate moves a VM, None stops its guest; gitbot may undo what it does, and it may "
+        "undo what gitbot does, but for VMs whose template has prefer-no-eviction",
+    )
+
+
+def _operator(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
+    """What the cluster's own KubeDescheduler makes the descheduler do with VMs."""
+    policies = policies_in(snapshot)
+    for obj in snapshot.of("KubeDescheduler"):
+        seconds = at(obj, "spec", "deschedulingIntervalSeconds")
+        every = f", every {seconds} s" if seconds else ""
+        mode = at(obj, "spec", "mode", default=PREDICTIVE)
+        does = "it evicts nothing" if mode == PREDICTIVE else "it evicts"
+        for policy in policies:
+            if policy.acts:
+                does += f"; {policy.name} evicts a VM again {policy.cooldown} after its migration"
+        hint = "gitbot audit --load classifies the nodes as it does"
+        yield _note(
+            "KubeDescheduler",
+            name_of(obj),
+            f"the descheduler is in mode {mode}{every}: {does}",
+            hint,
+        )
+
+
+def _note(kind: str, name: NamespacedName, message: str, hint: str) -> AuditFinding:
+    return about(
+        "audit/other-mover", Severity.NOTE, kind=kind, name=name, message=message, hint=hint
+    )

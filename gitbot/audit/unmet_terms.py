@@ -1,0 +1,85 @@
+"""What VMs and pods require or prefer themselves, judged as if they had to be placed now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gitbot.audit.broken_rules import started_at
+from gitbot.audit.finding import INSTANCE, AuditFinding, about
+from gitbot.constraints.audit_placement import Misplacement, PlacedPod, misplaced
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.domains import key_advice
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubevirt.names import SCHEDULABLE
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.plan.findings import Severity
+from gitbot.model.text.wording import counted, first_of
+
+_CODES = {
+    "NodeAffinity": "audit/node-affinity",
+    "InterPodAffinity": "audit/pod-affinity",
+    "PodTopologySpread": "audit/topology-spread",
+}
+
+
+def unmet_terms(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
+    """Required terms as errors, preferred ones as warnings."""
+    for item in misplaced(snapshot, pods):
+        yield _unmet(item)
+
+
+def _unmet(item: Misplacement) -> AuditFinding:
+    placed, said = item.placed, "; ".join(item.rejection.details or item.rejection.reasons)
+    kind, name = (INSTANCE, placed.vm) if placed.vm else ("Pod", placed.pod.name)
+    message = f"on {placed.node}: {said}"
+    if item.weight:
+        message = f"a wish of weight {item.weight} is not met on {placed.node}: {said}"
+    return about(
+        _CODES[item.rejection.plugin],
+        Severity.WARNING if item.weight else Severity.ERROR,
+        kind=kind,
+        name=name,
+        message=message,
+        hint=_hint(placed),
+        node=placed.node,
+        vms=(placed.vm,) if placed.vm else (),
+        since=started_at(placed.obj),
+    )
+
+
+def _hint(placed: PlacedPod) -> str:
+    if placed.vm is None:
+        return "gitbot moves VMs only: its owner may delete the pod"
+    return f"gitbot explain vm/{placed.vm.name} -n {placed.vm.namespace} shows where it could run"
+
+
+def missing_keys(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
+    """Topology keys of VMs' required terms that nodes for VMs do not have."""
+    asking: dict[str, list[NamespacedName]] = {}
+    for placed in pods:
+        for key in sorted(_keys(placed.pod)) if placed.vm else ():
+            asking.setdefault(key, []).append(placed.vm)  # type: ignore[arg-type]
+    domains = Instances.of(snapshot).domains
+    able = {name for name, node in domains.nodes.items() if SCHEDULABLE in node.labels}
+    for key, vms in sorted(asking.items()):
+        lines = [line for line in key_advice(domains, key, among=able or None) if "label" in line]
+        for line in lines:
+            listed = first_of([vm.name for vm in sorted(vms)], 3)
+            yield about(
+                "audit/topology-key",
+                Severity.WARNING,
+                kind="Node",
+                name=NamespacedName(namespace="", name=key),
+                message=f"{line}; {counted(len(vms), 'VM')} ask for it: {listed}",
+                hint="label the nodes",
+                vms=tuple(sorted(vms)),
+            )
+
+
+def _keys(pod: Pod) -> set[str]:
+    terms = (*pod.affinity.required_pods, *pod.affinity.required_anti)
+    return {
+        *(term.topology_key for term in terms),
+        *(one.topology_key for one in pod.spread if one.hard),
+    }

@@ -1,0 +1,110 @@
+"""`gitbot apply`: carry out everything that is approved, open now and unfinished."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.shared.options import output_option
+from gitbot.cli.shared.output import document_text
+from gitbot.cli.shared.session import running, running_options, say, stopping
+from gitbot.model.grouping import grouped
+from gitbot.model.text.instants import format_instant
+from gitbot.model.text.wording import first_of
+
+if TYPE_CHECKING:
+    from gitbot.workflows.apply import ApplyResult
+
+_NOTHING = "nothing is approved: "
+_NAMED = 8
+
+max_runtime_option = click.option(
+    "--max-runtime",
+    type=click.IntRange(min=1),
+    default=3600,
+    show_default=True,
+    metavar="SECONDS",
+    help="End the pass after so many seconds; the next one goes on.",
+)
+
+wait_option = click.option(
+    "--wait-for-opening",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait for an opening that comes within so many seconds.",
+)
+
+
+@click.command("apply")
+@max_runtime_option
+@wait_option
+@output_option(("table", "json", "yaml"), "table")
+@running_options
+def apply(where: dict[str, str], max_runtime: int, wait_for_opening: int, output: str) -> int:
+    """Carry out everything that is approved, open now and unfinished, no matter who merged it.
+
+    Goes on until nothing more can start. Moves that wait for a window do not fail: exit code 0. A
+    second run does nothing. Exit code 1 if a move failed, 130 if somebody asked the run to end: the
+    ledger has what was begun, and the next run goes on.
+    """
+    from gitbot.workflows.apply import apply, with_not_planned  # noqa: PLC0415 - keeps --help quick
+
+    with stopping() as stop, running(where) as shell:
+        result = apply(stop.of(shell), max_runtime=max_runtime, wait_for_opening=wait_for_opening)
+        result = with_not_planned(shell, result)
+    show(result, output)
+    return exit_code(result)
+
+
+def exit_code(result: ApplyResult) -> int:
+    """0 done or waiting, 1 a move failed, 2 a required fact is unreadable, 130 ended on request."""
+    if result.interrupted:
+        return 130
+    if result.failed:
+        return 1
+    return 2 if result.unsure else 0
+
+
+def show(result: ApplyResult, output: str) -> None:
+    if output != "table":
+        from gitbot.published import PublishedApply, published  # noqa: PLC0415
+
+        click.echo(document_text(published(result, PublishedApply), output), nl=False)
+        return
+    lines = _lines(result)
+    if not lines or (result.did_nothing and not result.stop):
+        say("nothing to do: everything approved is done, or waits")
+    for line in lines:
+        say(line)
+
+
+def _lines(result: ApplyResult) -> list[str]:
+    lines = [f"{count} {state}" for state, count in result.states.items()]
+    nodes = grouped((item.did, item.node) for item in result.nodes)
+    lines += [f"{did}: {first_of(names, _NAMED)}" for did, names in nodes.items()]
+    for item in result.waiting:
+        until = f" until {format_instant(item.until)}" if item.until else ""
+        lines.append(f"waits: {item.vm} ({item.request}, move {item.move}): {item.reason}{until}")
+    lines += [
+        f"pull request {item.pull_request}: {_NOTHING}{item.reason.removeprefix(_NOTHING)}"
+        for item in result.approvals.refused
+    ]
+    lines += [
+        f"proposed again: {item.group} of {item.request}: {item.reasons[0]}"
+        for item in result.stale
+    ]
+    for wish in result.not_planned:
+        then = f"; next: {wish.next_command}" if wish.next_command else ""
+        lines.append(f"{wish.request}: {wish.reason}{then}")
+    if result.in_flight:
+        lines.append(f"{result.in_flight} running; run again to follow them")
+    if result.stop:
+        lines.append(f"stopped: {result.stop}")
+    if result.interrupted:
+        lines.append("ended as asked: the next run goes on")
+    elif result.unfinished:
+        lines.append("the time of this pass is over: run again to go on")
+    return lines

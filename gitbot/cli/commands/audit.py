@@ -1,0 +1,272 @@
+"""`gitbot audit`: what is broken or will break in the cluster, no matter who declared it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot import __version__
+from gitbot.cli.shared.explain_grounds import grounds_of, in_repository
+from gitbot.cli.shared.options import (
+    LISTED,
+    ClusterAccess,
+    cluster_options,
+    fail_on_option,
+    now_option,
+    output_option,
+    read_file,
+    read_since,
+    scope_options,
+    without_gc,
+)
+from gitbot.cli.shared.output import document_text, findings_page, shown_findings, unknown_namespace
+from gitbot.cli.shared.session import say, stages
+from gitbot.cli.shared.unpin_pull import propose_unpinning
+from gitbot.errors import UsageError
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.plan.findings import Severity
+from gitbot.model.text.wording import counted
+
+if TYPE_CHECKING:
+    from gitbot.audit import AuditFinding, LoadQuestion
+    from gitbot.cli.shared.explain_grounds import RepositoryContext
+    from gitbot.kubernetes.selectors import Scope
+    from gitbot.published import PublishedAudit
+    from gitbot.workflows.audit import AuditQuery, AuditResult
+
+FORMATS = (*LISTED, "sarif", "junit", "github", "html")
+_TALK = ("table", "wide")
+
+
+@click.command("audit")
+@click.option("--rule", default="", metavar="NAME", help="Only this intent, or code of findings.")
+@click.option(
+    "--since",
+    default="",
+    metavar="TIME",
+    help="Leave out what is known to be older: a time, or a duration such as P7D.",
+)
+@click.option("--cluster", default="", metavar="NAME", help="Which cluster of the configuration.")
+@click.option(
+    "--no-intents", is_flag=True, help="Audit the cluster alone, not the rules of the repository."
+)
+@click.option(
+    "--load",
+    is_flag=True,
+    help="Also classify the nodes by load, and list which VMs could relieve which.",
+)
+@click.option(
+    "--descheduler",
+    default="",
+    metavar="FILE",
+    help="The same, as this descheduler would: a DeschedulerPolicy, ConfigMap or KubeDescheduler.",
+)
+@click.option(
+    "--propose",
+    is_flag=True,
+    help="Open a pull request that takes the pins that are shown out of the VM manifests.",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print the pull request that --propose would open, and its files; write nothing.",
+)
+@scope_options
+@now_option
+@output_option(FORMATS, "table")
+@fail_on_option
+@cluster_options
+def audit(
+    *,
+    access: ClusterAccess,
+    rule: str,
+    since: str,
+    cluster: str,
+    no_intents: bool,
+    load: bool,
+    descheduler: str,
+    propose: bool,
+    dry_run: bool,
+    scope: Scope,
+    now: int,
+    output: str,
+    fail_on: str,
+) -> int:
+    """Find what is broken or will break in the cluster, no matter who declared it, and since when.
+
+    Judges gitbot's rules, and what VMs and pods require and prefer in their own specs, as if
+    kube-scheduler had to place each running pod now. Exit code 1 on findings that are errors.
+    """
+    from gitbot.cli.commands.manifests import manifests_of  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.audit import run_audit  # noqa: PLC0415
+
+    query, human = _query(scope, rule, since, now), output in _TALK
+    with stages("reading the repository") as progress, without_gc():
+        grounds = grounds_of(
+            access,
+            now=now,
+            cluster=cluster,
+            intents=not no_intents,
+            must=not no_intents and in_repository(),
+            human=human,
+            onlooker=progress,
+        )
+        manifests = manifests_of(grounds.revision) if grounds.revision is not None else None
+        progress.begins("judging what runs")
+        result = run_audit(
+            grounds.snapshot,
+            now=now,
+            revision=grounds.revision,
+            ledger=grounds.ledger,
+            manifests=manifests,
+            query=query,
+            load=_load(grounds, descheduler, now, asked=load),
+        )
+    _show(result, output, rule, scope, grounds)
+    if propose or dry_run:
+        propose_unpinning(grounds, result, manifests, access, human=human, dry_run=dry_run)
+    return _exit_code(result, fail_on)
+
+
+def _show(
+    result: AuditResult, output: str, rule: str, scope: Scope, grounds: RepositoryContext
+) -> None:
+    if unknown := unknown_namespace(scope, grounds.snapshot, grounds.revision):
+        raise UsageError(unknown)
+    if rule and not result.findings:
+        _must_be_known(rule, grounds)
+    click.echo(_shown(result, output), nl=False)
+    for line in result.unasked:
+        say(f"not audited: {line}", err=True)
+
+
+def _must_be_known(rule: str, grounds: RepositoryContext) -> None:
+    """Raises UsageError for a name that nothing has: the answer would look clean."""
+    from gitbot.model.text.wording import nearest  # noqa: PLC0415 - only if nothing was found
+    from gitbot.wiring import ShippedTexts  # noqa: PLC0415
+
+    meanings = ShippedTexts().meanings()["findings.tsv"]
+    known = [line.partition("\t")[0] for line in meanings.splitlines()]
+    for intent in grounds.revision.intents.intents if grounds.revision is not None else ():
+        ref = intent.ref
+        known += [ref.id, str(NamespacedName(namespace=ref.namespace, name=ref.name)), ref.name]
+    if rule not in known:
+        near = nearest(rule, known)
+        hint = f"did you mean {near}?" if near else "gitbot get rules lists the intents"
+        raise UsageError(f"--rule: there is no intent and no finding {rule}", hint=hint)
+
+
+def _query(scope: Scope, rule: str, since: str, now: int) -> AuditQuery:
+    from gitbot.workflows.audit import AuditQuery  # noqa: PLC0415 - keeps --help quick
+
+    begin = read_since(since, now) if since else 0
+    return AuditQuery(namespace=scope.namespace, labels=scope.labels, rule=rule, since=begin)
+
+
+def _load(
+    grounds: RepositoryContext, descheduler: str, now: int, *, asked: bool
+) -> LoadQuestion | None:
+    if not (asked or descheduler):
+        return None
+    from gitbot.audit import LoadQuestion, read_policy  # noqa: PLC0415 - keeps --help quick
+
+    policies = read_policy(descheduler, read_file(descheduler)) if descheduler else ()
+    return LoadQuestion(load=grounds.load(now), policies=policies)
+
+
+def _exit_code(result: AuditResult, fail_on: str) -> int:
+    counts = result.counts()
+    bad = counts[Severity.ERROR] + (counts[Severity.WARNING] if fail_on == "warning" else 0)
+    return int(bad > 0)
+
+
+def _shown(result: AuditResult, output: str) -> str:
+    findings = [item.finding for item in result.findings]
+    if output == "html":
+        return findings_page(result.cluster, f"audit: {_counts(result)}", findings)
+    if output in ("sarif", "junit", "github"):
+        return shown_findings(findings, output, version=__version__)
+    if output in ("json", "yaml"):
+        return document_text(_document(result), output)
+    if output == "name":
+        names = dict.fromkeys(f"{item.kind.lower()}/{item.name.name}" for item in result.findings)
+        return "".join(f"{name}\n" for name in names)
+    return _table(result, wide=output == "wide")
+
+
+def _document(result: AuditResult) -> PublishedAudit:
+    from gitbot.published import PublishedAudit, published  # noqa: PLC0415 - msgspec where used
+
+    counts = result.counts()
+    fields = {
+        "cluster": result.cluster,
+        "time": result.now,
+        "takenAt": result.taken_at,
+        "snapshot": result.snapshot,
+        "errors": counts[Severity.ERROR],
+        "warnings": counts[Severity.WARNING],
+        "notes": counts[Severity.NOTE],
+        "unasked": result.unasked,
+        "items": [_item(item) for item in result.findings],
+    }
+    return published(fields, PublishedAudit)
+
+
+def _item(item: AuditFinding) -> dict[str, object]:
+    found = item.finding
+    subject = {"kind": item.kind, "namespace": item.name.namespace, "name": item.name.name}
+    return {
+        "code": found.code,
+        "severity": found.severity,
+        "subject": subject,
+        "vms": [str(vm) for vm in item.vms],
+        "node": item.node,
+        "rule": item.rule,
+        "message": found.message,
+        "hint": found.hint,
+        "file": found.file,
+        "line": found.line,
+        "since": item.since,
+        "observed": item.observed,
+    }
+
+
+def _counts(result: AuditResult) -> str:
+    counts = result.counts()
+    return ", ".join(counted(counts[severity], str(severity)) for severity in Severity)
+
+
+def _table(result: AuditResult, *, wide: bool) -> str:
+    from gitbot.model.text.instants import format_instant  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports import columns  # noqa: PLC0415
+    from gitbot.reports.escape import terminal  # noqa: PLC0415
+
+    head = ["SEVERITY", "NAMESPACE", "NAME", "NODE", "AGE", "CODE", "WHAT"]
+    more = ["KIND", "WHERE", "HINT"]
+    rows = [
+        [
+            str(item.finding.severity),
+            item.name.namespace,
+            item.name.name,
+            item.node,
+            _age(item, result.now),
+            item.finding.code,
+            item.finding.message,
+        ]
+        + ([item.kind, item.finding.where, item.finding.hint] if wide else [])
+        for item in result.findings
+    ]
+    state = _counts(result) if result.findings else "nothing found"
+    taken = format_instant(result.taken_at)
+    first = f"{terminal(result.cluster)}: {state}; snapshot {taken}\n"
+    return f"{first}\n{columns(head + more if wide else head, rows)}" if rows else first
+
+
+def _age(item: AuditFinding, now: int) -> str:
+    """`>P3D` where it was seen that long ago, `<P12D` where it cannot be older."""
+    from gitbot.calendar import format_duration  # noqa: PLC0415 - keeps --help quick
+
+    if not item.since:
+        return ""
+    return f"{'>' if item.observed else '<'}{format_duration(max(0, now - item.since))}"

@@ -1,0 +1,223 @@
+"""`gitbot calendar`: when windows open, what freezes them, and a month of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.shared.options import (
+    LISTED,
+    ClusterAccess,
+    cluster_options,
+    load_snapshot,
+    now_option,
+    output_option,
+    read_instant,
+    scope_options,
+)
+from gitbot.cli.shared.output import document_text
+from gitbot.cli.shared.planning_input import ask_ledger, same_cluster, texts_of
+from gitbot.cli.shared.session import pick_cluster, say, stages
+from gitbot.errors import InvalidInput, UsageError
+from gitbot.model.text.instants import format_instant
+from gitbot.wiring import find_root
+
+if TYPE_CHECKING:
+    from gitbot.calendar import Appointment
+    from gitbot.intents import NodesSpec
+    from gitbot.intents.calendar_events import Agenda
+    from gitbot.kubernetes.selectors import Scope
+    from gitbot.model.ledger.ledger import Ledger
+    from gitbot.model.progress import PlanningProgress
+    from gitbot.published import PublishedCalendar
+    from gitbot.workflows.core.revision import Revision
+
+_DAY = 86_400
+_SHOWN = 31 * _DAY
+_YEAR = 366 * _DAY
+_LONGEST = 3_660 * _DAY
+
+
+@click.command("calendar")
+@click.option("--from", "after", metavar="TIME", help="Show from this day or time on.")
+@click.option("--until", metavar="TIME", help="Default: 31 days later; with -o ics a year.")
+@scope_options
+@click.option("--cluster", default="", metavar="NAME", help="Which cluster of the configuration.")
+@click.option("--rev", default="", metavar="REV", help="Read this revision, not the working tree.")
+@cluster_options
+@output_option((*LISTED, "ics"), "table")
+@now_option
+def calendar(
+    *,
+    after: str | None,
+    until: str | None,
+    scope: Scope,
+    cluster: str,
+    rev: str,
+    access: ClusterAccess,
+    output: str,
+    now: int,
+) -> int:
+    """Show when windows open next, what freezes them, which requests may run, and a month of it.
+
+    The times are those of each schedule's own zone; the month is in the cluster's. A day alone, as
+    2026-12-06, begins at its midnight in the cluster's zone. -o wide and json list every opening,
+    the table the next of each. Reads no cluster, unless --snapshot, --context or --kubeconfig name
+    one: then it counts the nodes that a window's selector selects there.
+    """
+    with stages("reading the repository") as progress:
+        root = find_root(Path.cwd())
+        revision = _revision(root, rev, cluster)
+        span = _span(after, until, revision.zone or "UTC", now=now, output=output)
+        ledger = ask_ledger(root, now=now, human=output in ("table", "wide"), onlooker=progress)
+        count = _counting(revision, access, now, progress, asked=bool(cluster))
+        agenda = _agenda(revision, ledger, scope, count)
+        progress.begins("looking for openings")
+        text = _shown(agenda, output, cluster=revision.cluster, now=now, span=span)
+    click.echo(text, nl=False)
+    return 0
+
+
+def _agenda(
+    revision: Revision, ledger: Ledger, scope: Scope, count: Callable[[NodesSpec], int | None]
+) -> Agenda:
+    from gitbot.intents.calendar_events import Agenda  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.ledger.request_history import request_history  # noqa: PLC0415
+
+    past = request_history(ledger, revision.cluster)
+    return Agenda(
+        intents=revision.intents,
+        zone=revision.zone,
+        announce=revision.settings.proposals.announce,
+        scope=scope,
+        cancelled=past.cancelled,
+        finished=past.finished,
+        count=count,
+    )
+
+
+def _shown(
+    agenda: Agenda, output: str, *, cluster: str, now: int, span: tuple[int, int]
+) -> str | bytes:
+    begin, end = span
+    events = agenda.events(after=begin, before=end)
+    if output in ("json", "yaml"):
+        return document_text(_document(cluster, events, now, span), output)
+    if output == "name":
+        names = dict.fromkeys(f"{event.kind}/{event.name}" for event in events)
+        return "".join(f"{name}\n" for name in names)
+    if output == "ics":
+        from gitbot.calendar import calendar_file  # noqa: PLC0415 - keeps --help quick
+
+        return calendar_file(events, cluster=cluster, now=now)
+    shown = events if output == "wide" else agenda.upcoming(now=begin)
+    return _table(shown, now) + _months(events, begin, end, agenda.zone or "UTC")
+
+
+def _span(
+    after: str | None, until: str | None, zone: str, *, now: int, output: str
+) -> tuple[int, int]:
+    begin = _time(after, zone) if after else now
+    end = _time(until, zone) if until else begin + (_YEAR if output == "ics" else _SHOWN)
+    if not begin < end <= begin + _LONGEST:
+        raise UsageError(
+            f"found --until {format_instant(end)} and --from {format_instant(begin)}, "
+            "expected an end after the start and within ten years",
+            hint="give another --until",
+        )
+    return begin, end
+
+
+def _time(text: str, zone: str) -> int:
+    from gitbot.calendar import day_start, local_date  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
+
+    if len(text) != len("2026-12-06"):
+        return read_instant(text)
+    try:
+        return day_start(local_date(text), zone)
+    except Refusal as error:
+        raise click.BadParameter(f"found {text!r}, expected {error.expected}") from error
+
+
+def _revision(root: Path, rev: str, cluster: str) -> Revision:
+    from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports import text  # noqa: PLC0415
+    from gitbot.wiring.workspace import shipped  # noqa: PLC0415
+    from gitbot.workflows.core.revision import Revision, read_revision  # noqa: PLC0415
+
+    read = read_revision(
+        texts_of(root, rev),
+        cluster=lambda settings: pick_cluster(settings, cluster),
+        shipped=shipped("gitbot:"),
+    )
+    findings = read.findings if isinstance(read, Revision) else read
+    errors = [each for each in findings if stops(each)]
+    if errors or not isinstance(read, Revision):
+        raise InvalidInput(text(errors).rstrip())
+    return read
+
+
+def _counting(
+    revision: Revision, access: ClusterAccess, now: int, onlooker: PlanningProgress, *, asked: bool
+) -> Callable[[NodesSpec], int | None]:
+    """How many nodes a window has; nobody knows without a snapshot or a cluster that is named."""
+    if not (access.snapshots or access.context or access.kubeconfig):
+        return lambda _nodes: None
+    from gitbot.constraints.moves.instances import Instances  # noqa: PLC0415 - keeps --help quick
+    from gitbot.intents.compile import nodes_of  # noqa: PLC0415
+
+    configured = revision.settings.cluster(revision.cluster)
+    context = configured.context if configured else ""
+    named = access.of(name=revision.cluster, context=context)
+    snapshot = load_snapshot(named, now=now, onlooker=onlooker)
+    if not asked:
+        same_cluster(snapshot, revision.cluster, context)
+    instances = Instances.of(snapshot)
+    return lambda nodes: len(nodes_of(nodes, instances))
+
+
+def _table(events: Collection[Appointment], now: int) -> str:
+    from gitbot.calendar import appointment_words  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports import columns  # noqa: PLC0415
+
+    if not events:
+        say("no window, freeze or request is ahead", err=True)
+    rows = [[event.kind, event.name, appointment_words(event, now=now)] for event in events]
+    return columns(["KIND", "NAME", "WHEN"], rows)
+
+
+def _months(events: Collection[Appointment], begin: int, end: int, zone: str) -> str:
+    from gitbot.calendar import month_text, months  # noqa: PLC0415 - keeps --help quick
+
+    texts = [month_text(events, first, zone) for first in months(begin, end, zone)]
+    return "\n" + "\n".join(texts) + "\nW a window is open, F a freeze, R a request may run\n"
+
+
+def _document(
+    cluster: str, events: Collection[Appointment], now: int, span: tuple[int, int]
+) -> PublishedCalendar:
+    from gitbot.calendar import appointment_words  # noqa: PLC0415 - keeps --help quick
+    from gitbot.published import PublishedCalendar, published  # noqa: PLC0415
+
+    items = [
+        {
+            "kind": event.kind,
+            "name": event.name,
+            "id": event.id,
+            "start": event.time.start,
+            "end": 0 if event.always else event.time.end,
+            "timeZone": event.zone,
+            "words": appointment_words(event, now=now),
+            "announced": event.announced,
+            "cancelled": event.cancelled,
+            "frozen": event.frozen,
+            "file": event.file,
+        }
+        for event in events
+    ]
+    fields = {"cluster": cluster, "time": now, "from": span[0], "until": span[1], "events": items}
+    return published(fields, PublishedCalendar)

@@ -1,0 +1,163 @@
+"""`gitbot get`: what is declared, and how it is, as kubectl lists it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.shared.options import GET_TYPES, LISTED, output_option, scope_options
+from gitbot.cli.shared.output import document_text
+from gitbot.cli.shared.session import open_read_only, running_options, say
+from gitbot.errors import UsageError
+
+if TYPE_CHECKING:
+    from gitbot.kubernetes.selectors import Scope
+    from gitbot.workflows.ask import Listing, Row
+
+_NAMESPACED = ("intents", "requests", "rules", "moves", "vms")
+_LONGEST = 60  # characters of a cell of the table; -o wide cuts nothing
+
+
+@click.command("get")
+@click.argument("kind", metavar="|".join(GET_TYPES))
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@scope_options
+@output_option(LISTED, "table")
+@running_options
+def get(
+    *,
+    where: dict[str, str],
+    kind: str,
+    names: tuple[str, ...],
+    scope: Scope,
+    output: str,
+) -> int:
+    """List what is declared on the base branch, and how it is: state, health, age, next opening.
+
+    Without -n, everything in all namespaces. With NAMEs only these. Objects without a namespace are
+    listed with any -n. Exit code 2 if a NAME does not exist, or if the cluster cannot be read; 1 if
+    the base branch has errors.
+    """
+    from gitbot.workflows.ask import listing  # noqa: PLC0415 - keeps --help quick
+
+    chosen = _kind(kind)
+    with open_read_only(where, human=output in ("table", "wide")) as (shell, stale):
+        whole = listing(shell, chosen)
+    rows = tuple(
+        row
+        for row in whole.rows
+        if scope.holds(row.namespace, row.labels) and (not names or row.name in names)
+    )
+    missing = [name for name in names if name not in {row.name for row in rows}]
+    click.echo(_shown(replace(whole, rows=rows), output), nl=False)
+    for line in whole.broken:
+        say(f"broken: {line}", err=True)
+    if whole.not_read:
+        say(f"the cluster could not be read: {whole.not_read}", err=True)
+    if missing:
+        from gitbot.model.text.wording import meant  # noqa: PLC0415 - only for an error
+
+        hint = meant(missing[0], [row.name for row in whole.rows])
+        raise UsageError(f"{chosen}: not found: {', '.join(missing)}", hint=hint)
+    if not rows and not whole.not_read:
+        say(f"no {chosen} found{_meant_namespace(whole, scope)}", err=True)
+    return 2 if whole.not_read or stale else int(bool(whole.broken))
+
+
+def _meant_namespace(whole: Listing, scope: Scope) -> str:
+    """What -n may have meant, where nothing is in the namespace that it names."""
+    from gitbot.model.text.wording import nearest  # noqa: PLC0415 - only where nothing is found
+
+    spaces = {row.namespace for row in whole.rows} - {""}
+    if not scope.namespace or scope.namespace in spaces:
+        return ""
+    near = nearest(scope.namespace, sorted(spaces))
+    return f"; did you mean -n {near}?" if near else ""
+
+
+def _kind(text: str) -> str:
+    word = text.lower()
+    for kind, words in GET_TYPES.items():
+        if word in (kind, *words):
+            return kind
+    from gitbot.model.text.wording import nearest  # noqa: PLC0415 - only for an error
+
+    near = nearest(word, GET_TYPES)
+    hint = f"did you mean {near}?" if near else f"expected {', '.join(GET_TYPES)}"
+    raise UsageError(f"there is nothing called {text} to get", hint=hint)
+
+
+def _shown(listing: Listing, output: str) -> str:
+    if output == "name":
+        from gitbot.workflows.ask import name_of_row  # noqa: PLC0415 - keeps --help quick
+
+        return "".join(f"{name_of_row(row)}\n" for row in listing.rows)
+    if output in ("table", "wide"):
+        return _table(listing, wide=output == "wide")
+    from gitbot.published import PublishedListing, published  # noqa: PLC0415 - keeps --help quick
+
+    fields = {
+        "cluster": listing.cluster,
+        "time": listing.now,
+        "of": listing.kind,
+        "notRead": listing.not_read,
+        "broken": listing.broken,
+        "items": [_item(row) for row in listing.rows],
+    }
+    return document_text(published(fields, PublishedListing), output)
+
+
+def _item(row: Row) -> dict[str, object]:
+    return {
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
+        "state": row.state,
+        "health": row.health,
+        "since": row.since,
+        "opens": row.opens.start if row.opens else 0,
+        "opening": row.opening,
+        "where": row.where,
+        "file": row.file,
+        "labels": row.labels,
+    }
+
+
+def _table(listing: Listing, *, wide: bool) -> str:
+    from gitbot.reports import columns  # noqa: PLC0415 - keeps --help quick
+
+    head = ["NAMESPACE", "NAME", "STATE", "HEALTH", "AGE", "NEXT OPENING", "WHERE", "FILE"]
+    rows = [_cells(row, listing, wide=wide) for row in listing.rows]
+    kinds = listing.kind in ("intents", "windows", "rules")
+    left = [] if listing.kind in _NAMESPACED else ["NAMESPACE"]
+    left += ["WHERE"] if not any(row.where for row in listing.rows) else []
+    left += ["FILE"] if not any(row.file for row in listing.rows) else []
+    keep = [index for index, title in enumerate(head) if title not in left]
+    more = list(listing.rows[0].more) if wide and listing.rows else []
+    return columns(
+        [*(["KIND"] if kinds else []), *(head[index] for index in keep), *more],
+        [
+            [
+                *([row.kind] if kinds else []),
+                *(cells[index] for index in keep),
+                *(row.more[title] for title in more),
+            ]
+            for row, cells in zip(listing.rows, rows, strict=True)
+        ],
+    )
+
+
+def _cells(row: Row, listing: Listing, *, wide: bool) -> list[str]:
+    from gitbot.calendar import format_duration, local_text  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.text.wording import shortened  # noqa: PLC0415
+
+    opening = ""
+    if row.opens is not None:
+        now = row.opens.contains(listing.now)
+        opening = "now" if now else f"{local_text(row.opens.start, listing.zone)} {listing.zone}"
+    age = format_duration(max(0, listing.now - row.since)) if row.since else ""
+    health = row.health if wide else shortened(row.health, _LONGEST)
+    shown = row.opening or opening if wide else opening
+    return [row.namespace, row.name, row.state, health, age, shown, row.where, row.file]

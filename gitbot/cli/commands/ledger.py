@@ -1,0 +1,147 @@
+"""`gitbot ledger`: who moved what, when and why; and whether the record is complete."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gitbot.cli.shared.options import LISTED, output_option, read_instant, read_since, scope_options
+from gitbot.cli.shared.output import document_text
+from gitbot.cli.shared.session import open_read_only, running, running_options, say
+from gitbot.errors import UsageError
+from gitbot.model.text.instants import FOREVER, format_instant
+from gitbot.wiring import SystemClock
+
+if TYPE_CHECKING:
+    from gitbot.kubernetes.selectors import Scope
+    from gitbot.model.ledger.events import LedgerEvent
+
+# of -o wide: field -> title
+_MORE = {
+    "move": "MOVE",
+    "attempt": "ATTEMPT",
+    "vmUid": "VM UID",
+    "pullRequest": "PULL REQUEST",
+    "note": "NOTE",
+}
+_COLUMNS = ("time", "state", "request", "vm", "from", "to", "landed", "by", "reason")
+
+
+@click.group("ledger")
+def ledger() -> None:
+    """The append-only record on branch gitbot/ledger."""
+
+
+@ledger.command("show")
+@click.option("--since", metavar="TIME", help="From this time on: a time, or P90D before now.")
+@click.option("--until", metavar="TIME", help="Before this time.")
+@click.option("--vm", default="", metavar="NAME", help="NAME or NAMESPACE/NAME of a VM.")
+@click.option("--node", default="", metavar="NAME", help="Moves from or to this node.")
+@click.option("--by", default="", metavar="NAME", help="Author, approver or merger.")
+@click.option("--reason", default="", metavar="TEXT", help="Reasons that contain this text.")
+@click.option("--all", "everything", is_flag=True, help="Every line, not moves alone.")
+@scope_options
+@output_option((*LISTED, "csv"), "table")
+@running_options
+def show(
+    *,
+    where: dict[str, str],
+    output: str,
+    everything: bool,
+    scope: Scope,
+    **wanted: str | None,
+) -> int:
+    """Who moved what and why.
+
+    -l reads the labels of the VMIs from the cluster as it is now: VMs that are gone have none.
+    """
+    from gitbot.model.text.wording import nearest  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.ask import Query, history, of_labels, unknown_names  # noqa: PLC0415
+
+    query = Query(
+        since=read_since(wanted["since"], SystemClock().now()) if wanted["since"] else 0,
+        until=read_instant(wanted["until"]) if wanted["until"] else FOREVER,
+        vm=wanted["vm"] or "",
+        node=wanted["node"] or "",
+        by=wanted["by"] or "",
+        reason=wanted["reason"] or "",
+        everything=everything,
+        namespace=scope.namespace,
+    )
+    if query.until <= query.since:
+        raise UsageError("no time lies between --since and --until", hint="give a later --until")
+    with open_read_only(where, human=output in ("table", "wide")) as (shell, stale):
+        whole = shell.ledger_store.read()
+        events = history(whole, shell.cluster_name, query)
+        if scope.labels is not None:
+            events = of_labels(events, shell.cluster.snapshot(), scope.labels)
+    click.echo(_shown(events, output), nl=False)
+    for word, known in unknown_names(whole, shell.cluster_name, query):
+        near = nearest(word, known)
+        say(f"no entry names {word}{f'; did you mean {near}?' if near else ''}", err=True)
+    return 2 if stale else 0
+
+
+@ledger.command("verify")
+@running_options
+def verify(where: dict[str, str]) -> int:
+    """Check the chain of all lines, the plans, and the last line against its anchors.
+
+    Exit code 2 if lines are missing, changed or out of order.
+    """
+    from gitbot.model.text.wording import counted  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.ask import verified  # noqa: PLC0415
+
+    with running(where) as shell:
+        ledger, anchor = verified(shell)
+    if anchor.trouble:
+        say(f"not compared with the cluster: {anchor.trouble}", err=True)
+    size = f"{counted(len(ledger.events), 'line')}, {counted(len(ledger.plans), 'plan')}"
+    by = f"anchored by {' and '.join(anchor.known)}" if anchor.known else "without an anchor"
+    click.echo(f"{size}: whole, {by}")
+    return 0
+
+
+def _shown(events: Sequence[LedgerEvent], output: str) -> str:
+    from gitbot.published import published  # noqa: PLC0415 - keeps --help quick
+    from gitbot.published.ledger_lines import LedgerEntryList, line_value  # noqa: PLC0415
+    from gitbot.reports import columns, escape  # noqa: PLC0415
+
+    if output in ("json", "yaml"):
+        items = [{"file": event.file, **line_value(event)} for event in events]
+        return document_text(published({"items": items}, LedgerEntryList), output)
+    rows = [_row(event, line_value(event)) for event in events]
+    if output == "name":
+        return "".join(f"{escape.plain(it)}\n" for it in dict.fromkeys(row[2] for row in rows))
+    if output == "csv":
+        text = io.StringIO()
+        cells = [map(escape.cell, row) for row in rows]
+        csv.writer(text, lineterminator="\n").writerows([_COLUMNS, *cells])
+        return text.getvalue()
+
+    head = [title.upper() for title in _COLUMNS]
+    if output == "table":
+        return columns(head, rows) or "no entry\n"
+    more = [[str(line_value(event).get(key, "")) for key in _MORE] for event in events]
+    every = [[*row, *cells] for row, cells in zip(rows, more, strict=True)]
+    return columns([*head, *_MORE.values()], every) or "no entry\n"
+
+
+def _row(event: LedgerEvent, line: Mapping[str, Any]) -> tuple[str, ...]:
+    """An unknown event of a newer gitbot shows its state with a question mark."""
+    from gitbot.model.ledger.events import UnknownEvent  # noqa: PLC0415 - keeps --help quick
+
+    unknown = isinstance(event, UnknownEvent)
+    shown = ("vm", "from", "to", "landed")
+    return (
+        format_instant(event.time),
+        f"{event.state}?" if unknown else event.state,
+        str(line.get("request", event.file)),
+        *(str(line.get(key, "")) for key in shown),
+        str(line.get("merger") or line.get("author", "")),
+        str(line.get("reason", "")),
+    )

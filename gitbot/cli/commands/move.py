@@ -1,0 +1,111 @@
+"""`gitbot move`: ask for the move of a VM, in a pull request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
+from gitbot.cli.shared.options import next_time
+from gitbot.errors import UsageError
+from gitbot.model.text.instants import format_instant
+
+if TYPE_CHECKING:
+    from gitbot.kubernetes.names import NamespacedName
+    from gitbot.model.cluster.cluster import ClusterSnapshot
+
+REASONS = ("Maintenance", "Troubleshooting", "NodeValidation", "LoadProfile", "Habit", "Other")
+
+
+@click.command("move")
+@click.argument("vms", nargs=-1, required=True, metavar="vm/NAME...")
+@click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace of the VMs.")
+@click.option("--to", "node", metavar="NODE", help="Move to this node.")
+@click.option("--zone", metavar="ZONE", help="Move to a node of this zone.")
+@click.option("--away", is_flag=True, help="Move to any other node (the default).")
+@click.option("--reason", type=click.Choice(REASONS, case_sensitive=False), help="Why.")
+@click.option("--before", metavar="TIME", help="Latest end: 06:00, or 2026-12-06T05:00Z.")
+@writing_options
+def move(
+    *,
+    writing: Writing,
+    vms: tuple[str, ...],
+    namespace: str,
+    node: str | None,
+    zone: str | None,
+    away: bool,
+    reason: str | None,
+    before: str | None,
+) -> int:
+    """Write a MigrationRequest for these VMs on a branch and open its pull request.
+
+    The move is checked first, and refused here for the reasons for which the pull request would be
+    refused. Nothing moves before somebody merges it.
+    """
+    if sum((node is not None, zone is not None, away)) > 1:
+        raise UsageError("found several of --to, --zone and --away", hint="give one of them")
+    from gitbot.workflows.author import NewIntent  # noqa: PLC0415 - keeps --help quick
+
+    with author_shell(writing) as (shell, snapshot, zone_name):
+        found = _resolved(snapshot, vms, namespace)
+        names = [vm.name for vm in found]
+        target = {"node": node} if node else {"zone": zone} if zone else {}
+        where = f"to {node or f'zone {zone}'}" if target else "to another node"
+        first = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        spec: dict[str, Any] = {"vms": {"names": names}}
+        spec |= {"target": target} if target else {}
+        deadline = _deadline(before, zone_name or "UTC", now=shell.clock.now()) if before else ""
+        spec |= {
+            key: value
+            for key, value in (("reason", reason), ("note", writing.note), ("deadline", deadline))
+            if value
+        }
+        new = NewIntent(
+            kind="MigrationRequest",
+            namespace=found[0].namespace,
+            name=writing.name or f"move-{names[0]}",
+            spec=spec,
+            verb="move",
+            title=f"Move {found[0].namespace}/{first} {where}",
+            note=writing.note,
+        )
+        return write_intent(shell, new, writing)
+
+
+def _deadline(text: str, zone: str, *, now: int) -> str:
+    """As the field has it. A time of day is the next one of the cluster's zone."""
+    from gitbot.calendar import instant, resolve  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
+
+    if (local := next_time(text, zone, now=now)) is not None:
+        return format_instant(resolve(local, zone)[0])
+    try:
+        instant(text)
+    except Refusal as refusal:
+        expected = f"a time of day such as 06:00, or {refusal.expected}"
+        raise UsageError(
+            f"--before: found {text!r}, expected {expected}", hint=refusal.hint
+        ) from refusal
+    return text
+
+
+def _resolved(
+    snapshot: ClusterSnapshot, texts: tuple[str, ...], namespace: str
+) -> list[NamespacedName]:
+    """The VMs, each once, all in one namespace. Raises UsageError."""
+    from gitbot.cli.commands.explain import resolve  # noqa: PLC0415 - keeps --help quick
+    from gitbot.constraints.explanation import Explainer  # noqa: PLC0415
+
+    explainer = Explainer(snapshot)
+    found = dict.fromkeys(resolve(explainer, text, namespace) for text in texts)
+    if any(kind != "vm" for kind, _ in found):
+        raise UsageError("only VMs can be moved", hint="give vm/NAME")
+    vms = [name for _, name in found]
+    spaces = sorted({vm.namespace for vm in vms})
+    if len(spaces) > 1:
+        raise UsageError(
+            f"found VMs of the namespaces {', '.join(spaces)}, expected those of one",
+            hint="a MigrationRequest acts in one namespace: run `gitbot move` once for each",
+        )
+    return vms

@@ -1,0 +1,31 @@
+"""`gitbot plan`: what gitbot would move now, in which order, and what it cannot move."""
+
+from __future__ import annotations
+
+import click
+
+from gitbot.cli.shared.options import fail_on_option, output_option
+from gitbot.cli.shared.output import shown, whole_or_narrow
+from gitbot.cli.shared.planning_input import FORMATS, PlanOptions, asking_options, run_check
+from gitbot.cli.shared.session import colour
+
+
+@click.command("plan")
+@output_option(FORMATS, "table")
+@fail_on_option
+@asking_options
+def plan(asked: PlanOptions, output: str, fail_on: str) -> int:
+    """Plan all unfinished requests, the drains that are due and the healings of broken rules.
+
+    Reads the working tree, or --rev. With --base only what merging into it would add.
+
+    Exit code 0 with a plan, 1 if a requested move cannot be done, a policy denies, or a required
+    rule is still broken after the plan.
+    """
+    whole_or_narrow(asked.scope, output)
+    human = output in ("table", "wide")
+    result = run_check(asked, stoppable=True, human=human)
+    click.echo(shown(result, output, colour=colour(), scope=asked.scope), nl=False)
+    if not result.final:
+        return 130
+    return 1 if result.plan_fails(on_warning=fail_on == "warning") else 0

@@ -1,0 +1,46 @@
+"""`gitbot propose`: one quiet pull request for each concern."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.shared.options import output_option
+from gitbot.cli.shared.output import document_text
+from gitbot.cli.shared.session import running, running_options, say
+
+if TYPE_CHECKING:
+    from gitbot.workflows.propose import ProposeResult
+
+
+@click.command("propose")
+@output_option(("table", "json", "yaml"), "table")
+@running_options
+def propose(where: dict[str, str], output: str) -> int:
+    """Open, renew and close the bot's pull requests: drains, returns, healings, what is left.
+
+    Merging one approves exactly its plan. One that you close without a merge is not opened again
+    until its plan changes. Exit code 1 if a request on the base branch cannot be planned.
+    """
+    from gitbot.workflows.propose import propose  # noqa: PLC0415 - keeps --help quick
+
+    with running(where) as shell:
+        shell.onlooker.begins("looking for what to propose")
+        result = propose(shell)
+    show(result, output)
+    return 1 if result.failed else 0
+
+
+def show(result: ProposeResult, output: str) -> None:
+    if output != "table":
+        from gitbot.published import PublishedPropose, published  # noqa: PLC0415
+
+        click.echo(document_text(published(result, PublishedPropose), output), nl=False)
+        return
+    if not result.concerns:
+        say("no concern: nothing to propose")
+    for item in result.concerns:
+        number = f" (pull request {item.pull_request})" if item.pull_request else ""
+        reason = f": {item.reason}" if item.reason else ""
+        say(f"{item.concern}: {item.action}{number}{reason}")

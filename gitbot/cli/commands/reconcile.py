@@ -1,0 +1,126 @@
+"""`gitbot reconcile`: look, propose, apply; in one pass, or repeatedly with --watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.commands import apply as apply_command
+from gitbot.cli.commands import propose as propose_command
+from gitbot.cli.shared.options import output_option
+from gitbot.cli.shared.output import document_text
+from gitbot.cli.shared.session import running, running_options, say, stopping
+from gitbot.wiring import StoppableClock, SystemClock
+
+if TYPE_CHECKING:
+    from gitbot.errors import GitbotError
+    from gitbot.workflows.core.context import RunContext
+    from gitbot.workflows.watch import ReconcileResult
+
+
+@click.command("reconcile")
+@click.option("-w", "--watch", is_flag=True, help="Again and again, until interrupted.")
+@click.option(
+    "--every",
+    type=click.IntRange(min=10),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --watch: the longest rest between passes; openings and merges end it.",
+)
+@click.option(
+    "--health-file",
+    default="",
+    metavar="FILE",
+    help="With --watch: a file whose time is the heartbeat and whose line begins with ok or "
+    "failing.",
+)
+@apply_command.max_runtime_option
+@apply_command.wait_option
+@output_option(("table", "json", "yaml"), "table")
+@running_options
+def reconcile(
+    *,
+    where: dict[str, str],
+    watch: bool,
+    every: int,
+    health_file: str,
+    max_runtime: int,
+    wait_for_opening: int,
+    output: str,
+) -> int:
+    """Look at the cluster, plan open pull requests again, propose, and apply: for schedules.
+
+    If nothing changed, a second run writes nothing. With --watch it also plans pull requests that
+    were never shown, waits while something is out of reach, and ends with 130 on request.
+    """
+    if watch:
+        return _watch(
+            where, every=every, max_runtime=max_runtime, health_file=health_file, output=output
+        )
+    from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.watch import reconcile  # noqa: PLC0415
+
+    with stopping() as stop, running(where) as shell:
+        result = reconcile(
+            stop.of(shell),
+            max_runtime=max_runtime,
+            pack=write_snapshot,
+            wait_for_opening=wait_for_opening,
+        )
+    show(result, output)
+    return apply_command.exit_code(result.applied) or (2 if result.unsure else 0)
+
+
+def _watch(
+    where: dict[str, str], *, every: int, max_runtime: int, health_file: str, output: str
+) -> int:
+    from gitbot.cli.shared.health_file import HealthFile  # noqa: PLC0415
+    from gitbot.snapshot import write_snapshot  # noqa: PLC0415
+    from gitbot.workflows.watch import watch  # noqa: PLC0415
+
+    health = HealthFile(health_file)
+    with stopping(health.beat) as stop:
+        clock = StoppableClock(SystemClock(), stop.stop, health.beat)
+
+        @contextmanager
+        def opener() -> Iterator[RunContext]:
+            with running(where) as shell:
+                yield stop.of(shell)
+
+        def passed(result: ReconcileResult) -> None:
+            if result.unsure:
+                health.failing(clock.now(), "pull requests could not be planned")
+            else:
+                health.good(clock.now())
+            show(result, output)
+
+        def troubled(error: GitbotError, seconds: int) -> None:
+            health.failing(clock.now(), str(error))
+            say(f"error: {error}; trying again in {seconds} s", err=True)
+
+        watch(
+            opener,
+            clock=clock,
+            interrupted=stop.stop.asked,
+            every=every,
+            max_runtime=max_runtime,
+            pack=write_snapshot,
+            on_pass=passed,
+            on_trouble=troubled,
+        )
+    return 130
+
+
+def show(result: ReconcileResult, output: str) -> None:
+    if output != "table":
+        from gitbot.published import PublishedReconcile, published  # noqa: PLC0415
+
+        text = document_text(published(result, PublishedReconcile), output)
+        click.echo(text if output == "json" else f"---\n{text}", nl=False)
+        return
+    propose_command.show(result.proposed, output)
+    apply_command.show(result.applied, output)

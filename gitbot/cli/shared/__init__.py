@@ -1,0 +1,1 @@
+"""Options, output and sessions that several commands share."""

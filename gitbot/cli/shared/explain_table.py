@@ -1,0 +1,130 @@
+"""The answer of `gitbot explain` in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gitbot.constraints.explanation import Explanation
+from gitbot.constraints.scheduler.verdicts import NodeScore, NodeVerdict
+from gitbot.model.plan.diagnosis import Outcome
+from gitbot.model.text.wording import first_of
+from gitbot.reports import Paint, Style, escape
+
+if TYPE_CHECKING:
+    from gitbot.workflows.check import VmVerdict
+
+_STYLES = {
+    "ok": Style.GOOD,
+    "unschedulable": Style.BAD,
+    "unresolvable": Style.BAD,
+    "refuses": Style.BAD,
+}
+_PLAIN = Paint()
+_KINDS = {"VirtualMachineInstance": "vm", "VirtualMachine": "vm", "Pod": "pod"}
+
+
+def table(
+    explanation: Explanation,
+    *,
+    wide: bool = False,
+    here: str = "",
+    intents: VmVerdict | None = None,
+    paint: Paint = _PLAIN,
+) -> str:
+    """`here` is the node on which the VM runs; `intents` is what gitbot's own intents say."""
+    scores = {score.node: score for score in explanation.scores}
+    verdicts = sorted(
+        explanation.judgement.nodes,
+        key=lambda item: (not item.ok, -_total(scores, item.node), item.node),
+    )
+    rows = [["NODE", "VERDICT", "SCORE", "REASONS"]]
+    for verdict in verdicts:
+        rows += _rows(verdict, scores.get(verdict.node), wide=wide, here=here == verdict.node)
+    subject = f"{_KINDS[explanation.kind]}/{explanation.name.name}"
+    head = f"{subject} in {explanation.name.namespace}: {_summary(explanation)}"
+    nodes = _columns(rows, paint)
+    checks = [
+        f"  {check.outcome}  {check.name}: {check.message}"
+        for check in explanation.checks
+        if wide or check.outcome is not Outcome.PASS
+    ]
+    said = _intents(intents, paint) if intents else []
+    lines = [
+        paint(escape.terminal(head), Style.STRONG),
+        *map(escape.terminal, checks),
+        *nodes,
+        *said,
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _summary(explanation: Explanation) -> str:
+    feasible, nodes = explanation.judgement.feasible, explanation.judgement.nodes
+    if not feasible:
+        return f"none of {len(nodes)} nodes takes it"
+    verb = "takes" if len(feasible) == 1 else "take"
+    count = f"{len(feasible)} of {len(nodes)} nodes {verb} it"
+    if len(explanation.winners) == 1:
+        return f"{count}, the scheduler would choose {explanation.winners[0]}"
+    tied = first_of(explanation.winners, 4)
+    return f"{count}, the scheduler would choose one of {tied} (equal scores)"
+
+
+def _total(scores: dict[str, NodeScore], node: str) -> int:
+    return scores[node].total if node in scores else 0
+
+
+def _intents(verdict: VmVerdict, paint: Paint) -> list[str]:
+    """Apart from the scheduler's verdict: what the repository says, and what a plan would do."""
+    rows = [
+        [row.node or "(all)", "refuses" if row.refuses else "note", row.intent, ""]
+        for row in verdict.rows
+    ]
+    for cells, row in zip(rows, verdict.rows, strict=True):
+        cells[3] = f"{row.says} ({row.where})"
+    said = _columns([["NODE", "SAYS", "INTENT", "WHY"], *rows], paint) if rows else []
+    if verdict.held:
+        plan = f"asked to move it, gitbot would not: {escape.terminal(verdict.held)}"
+    elif verdict.to:
+        plan = f"asked to move it, gitbot would choose {escape.terminal(verdict.to)}"
+    else:
+        plan = "nothing to move here"
+    return ["", "intents of this repository:", *said, plan]
+
+
+def _rows(
+    verdict: NodeVerdict, score: NodeScore | None, *, wide: bool, here: bool
+) -> list[list[str]]:
+    word = verdict.word
+    total = str(score.total) if score is not None else "-"
+    reasons = _reasons(verdict, wide=wide)
+    if verdict.ok and wide and score is not None:
+        reasons = [", ".join(f"{name} {value}" for name, value in sorted(score.scores.items()))]
+    reasons = ["runs here", *reasons] if here else reasons
+    first, *rest = reasons or [""]
+    return [[verdict.node, word, total, first], *(["", "", "", text] for text in rest)]
+
+
+def _reasons(verdict: NodeVerdict, *, wide: bool) -> list[str]:
+    lines = []
+    for rejection in verdict.rejections:
+        words = rejection.details or rejection.reasons
+        lines += [f"{rejection.plugin}: {text}" for text in words]
+        if wide and rejection.details:
+            lines.append(f"  ({'; '.join(rejection.reasons)})")
+    return lines
+
+
+def _columns(rows: Sequence[Sequence[str]], paint: Paint) -> list[str]:
+    shown = [[escape.terminal(cell) for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in shown) for column in range(3)]
+    return [_line(row, widths, paint) for row in shown]
+
+
+def _line(row: Sequence[str], widths: Sequence[int], paint: Paint) -> str:
+    cells = [row[n].ljust(widths[n]) for n in range(3)]
+    style = _STYLES.get(row[1])
+    if style is not None:
+        cells[1] = paint(row[1], style) + cells[1][len(row[1]) :]
+    return "  ".join([*cells, row[3]]).rstrip()

@@ -1,0 +1,51 @@
+"""The health file of `reconcile --watch`, for liveness and readiness probes.
+
+Its modification time is the heartbeat. Its one line begins with `ok` after a good pass, and with
+`failing` while something is out of reach.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from gitbot.errors import UsageError
+from gitbot.model.text.instants import format_instant
+from gitbot.reports.escape import terminal
+
+
+class HealthFile:
+    """Replaces the file in one step, by renaming; does nothing without a path."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path) if path else None
+        self._text = "starting\n"
+        self._write()
+
+    def beat(self) -> None:
+        if self._path is not None:
+            try:
+                os.utime(self._path)
+            except OSError:  # somebody removed it: write it again
+                self._write()
+
+    def good(self, now: int) -> None:
+        self._text = f"ok {format_instant(now)}\n"
+        self._write()
+
+    def failing(self, now: int, reason: str) -> None:
+        self._text = f"failing {format_instant(now)} {terminal(reason.splitlines()[0])}\n"
+        self._write()
+
+    def _write(self) -> None:
+        if self._path is None:
+            return
+        beside = self._path.with_name(f".{self._path.name}.new")
+        try:
+            beside.write_text(self._text, encoding="utf-8")
+            beside.replace(self._path)
+        except OSError as error:
+            raise UsageError(
+                f"the health file {self._path} cannot be written: {error.strerror}",
+                hint="give --health-file a path in a folder that is there",
+            ) from error

@@ -1,0 +1,133 @@
+"""What move, drain and keep-apart share: their options, and the way from an intent to its pull."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from gitbot.cli.shared.options import ClusterAccess, cluster_options, load_snapshot
+from gitbot.cli.shared.output import shown
+from gitbot.cli.shared.planning_input import same_cluster
+from gitbot.cli.shared.session import colour, pick_cluster, say, stages
+from gitbot.wiring import find_root
+
+if TYPE_CHECKING:
+    from gitbot.model.cluster.cluster import ClusterSnapshot
+    from gitbot.workflows.author import NewIntent
+    from gitbot.workflows.check import CheckResult
+    from gitbot.workflows.core.context import RunContext
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How an intent is written. `name` is "" where the command chooses one."""
+
+    access: ClusterAccess
+    cluster: str = ""
+    name: str = ""
+    note: str = ""
+    dry_run: bool = False
+
+
+def writing_options(function: F) -> F:
+    """--name, --note, --dry-run, --cluster and cluster access; the command gets `writing`."""
+
+    @click.option("--name", metavar="NAME", help="Name of the intent; default: a free one.")
+    @click.option("--note", metavar="TEXT", help="Why, in words, for the reviewer.")
+    @click.option("--dry-run", is_flag=True, help="Print the file and the plan; write nothing.")
+    @click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
+    @cluster_options
+    @functools.wraps(function)
+    def gather(**kwargs: Any) -> Any:
+        writing = Writing(
+            access=kwargs.pop("access"),
+            cluster=kwargs.pop("cluster") or "",
+            name=kwargs.pop("name") or "",
+            note=kwargs.pop("note") or "",
+            dry_run=kwargs.pop("dry_run"),
+        )
+        return function(writing=writing, **kwargs)
+
+    return cast("F", gather)
+
+
+@contextmanager
+def author_shell(writing: Writing) -> Iterator[tuple[RunContext, ClusterSnapshot, str]]:
+    """The shell of a person, the state of the cluster, and the cluster's time zone ("" for none).
+
+    Commits and pull requests are in the name that Git has for the person.
+    """
+    from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
+
+    root = find_root(Path.cwd())
+    access = writing.access
+    with (
+        stages("reading the repository") as progress,
+        open_workspace(
+            root, kubeconfig=access.kubeconfig, context=access.context, as_person=True
+        ) as workspace,
+    ):
+        cluster = pick_cluster(workspace.settings, writing.cluster)
+        configured = workspace.settings.cluster(cluster)
+        if access.snapshots:
+            given = load_snapshot(access.of(name=cluster), now=workspace.clock.now())
+            if not writing.cluster:
+                same_cluster(given, cluster, configured.context if configured else "")
+            workspace.read_only(cluster, lambda: given)
+        shell = open_shell(workspace, cluster, onlooker=progress)
+        progress.begins("reading the cluster")
+        snapshot = shell.cluster.snapshot()
+        progress.begins("")
+        yield shell, snapshot, (configured and configured.time_zone) or ""
+
+
+def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:
+    """Check the intent, show its plan, and open its pull request unless this is a dry run.
+
+    Returns the exit code: 1 where the check finds an error or a move that cannot be done. Then
+    nothing is written.
+    """
+    from gitbot.workflows.author import (  # noqa: PLC0415
+        check_new,
+        next_step,
+        open_already,
+        open_new,
+        with_free_name,
+    )
+
+    if not writing.dry_run and (pull := open_already(shell, new)) is not None:
+        say("nothing was written: a pull request that asks for this is open already")
+        say(next_step(shell, pull))
+        return 0
+    if not writing.name:
+        new = with_free_name(shell, new)
+    result = check_new(shell, new)
+    shell.onlooker.begins("")
+    if writing.dry_run:
+        say(f"# {new.path(shell.cluster_name)}")
+        click.echo(new.text, nl=False)
+    click.echo(shown(_before_merge(result), "table", colour=colour()), nl=False)
+    if result.fails():
+        say("nothing was written: the pull request would be refused for these reasons", err=True)
+        return 1
+    if not writing.dry_run:
+        pull = open_new(shell, new)
+        say(f"{new.path(shell.cluster_name)} on branch {new.branch}\n{next_step(shell, pull)}")
+    return 0
+
+
+def _before_merge(result: CheckResult) -> CheckResult:
+    """Without the hint to render: the working tree does not hold the new intent."""
+    if result.judged is None:
+        return result
+    diff = result.judged.diff
+    commands = tuple(command for command in diff.commands if command != "gitbot render")
+    return replace(result, judged=replace(result.judged, diff=replace(diff, commands=commands)))

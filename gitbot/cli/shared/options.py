@@ -1,0 +1,340 @@
+"""Options that several commands share, with kubectl's names, and what they open."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from gitbot.cli.shared.session import kubeconfig_options, say
+from gitbot.errors import ClusterError, SnapshotError, UsageError
+from gitbot.model.progress import NO_PROGRESS, PlanningProgress
+from gitbot.model.text.instants import parse_instant
+from gitbot.wiring import SystemClock
+
+if TYPE_CHECKING:
+    from gitbot.kubernetes.selectors import LabelMatcher
+    from gitbot.model.cluster.cluster import ClusterSnapshot
+    from gitbot.ports.cluster import Cluster
+    from gitbot.settings import LoadSettings
+
+_EARLIEST, _LATEST = 946_684_800, 7_258_118_400  # the years that schedules may name, in UTC
+STDIN = "standard input"
+LISTED = ("table", "wide", "json", "yaml", "name")  # -o of every command that lists or asks
+FINDING_FORMATS = (*LISTED, "text", "sarif", "junit", "github")
+GET_TYPES = {  # of `gitbot get`, each with its other spellings
+    "intents": ("intent",),
+    "requests": ("request", "migrationrequests", "migrationrequest"),
+    "windows": ("window", "maintenancewindows", "freezes"),
+    "rules": ("rule",),
+    "moves": ("move",),
+    "nodes": ("node", "no"),
+    "vms": ("vm", "vmi", "vmis"),
+}
+_WITHOUT = "--snapshot FILE to work without a cluster"
+_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterAccess:
+    """Where the state of a cluster comes from: snapshot files, or a cluster of a kubeconfig.
+
+    `kubeconfig` and `context` are "" for kubectl's defaults. `name` is the cluster's name in the
+    configuration; "" if there is none, then the context's name counts. `metrics` is a file with
+    measured load, which wins over `load` of the configuration.
+    """
+
+    kubeconfig: str = ""
+    context: str = ""
+    snapshots: tuple[str, ...] = ()
+    name: str = ""
+    metrics: str = ""
+    load: LoadSettings | None = None
+
+    def of(
+        self, *, name: str, context: str = "", load: LoadSettings | None = None
+    ) -> ClusterAccess:
+        """The same for a cluster of the configuration; an option given by hand wins."""
+        return replace(self, name=name, context=self.context or context, load=load)
+
+
+def cluster_options(function: F) -> F:
+    # wraps also carries over the options that decorators below this one have collected
+    @kubeconfig_options
+    @click.option(
+        "--snapshot",
+        multiple=True,
+        metavar="FILE",
+        help="Work on this snapshot file, or on plain Kubernetes objects, instead of a "
+        "cluster; may be given several times; - is standard input.",
+    )
+    @click.option(
+        "--metrics",
+        metavar="FILE",
+        help="Measured load of the nodes (JSON): a ClusterLoad, or what load-watcher serves.",
+    )
+    @functools.wraps(function)
+    def gather(**kwargs: Any) -> Any:
+        access = ClusterAccess(
+            kubeconfig=kwargs.pop("kubeconfig") or "",
+            context=kwargs.pop("context") or "",
+            snapshots=tuple(kwargs.pop("snapshot")),
+            metrics=kwargs.pop("metrics") or "",
+        )
+        return function(access=access, **kwargs)
+
+    return cast("F", gather)
+
+
+def scope_options(function: F) -> F:
+    """-n, -A and -l; the command gets `scope`."""
+
+    @click.option("-n", "--namespace", default="", metavar="NAME", help="Only this namespace.")
+    @click.option(
+        "-A", "--all-namespaces", is_flag=True, help="Everything in all namespaces (the default)."
+    )
+    @click.option(
+        "-l",
+        "--selector",
+        "labels",
+        metavar="SELECTOR",
+        help="Only what has these labels: key=value, key!=value, key, !key, key in (a,b).",
+    )
+    @functools.wraps(function)
+    def gather(**kwargs: Any) -> Any:
+        from gitbot.kubernetes.selectors import Scope  # noqa: PLC0415 - keeps --help quick
+
+        namespace, everywhere = kwargs.pop("namespace"), kwargs.pop("all_namespaces")
+        labels = kwargs.pop("labels")
+        scope = Scope(
+            namespace="" if everywhere else namespace,
+            labels=None if labels is None else read_selector(labels),
+        )
+        return function(scope=scope, **kwargs)
+
+    return cast("F", gather)
+
+
+_REQUIREMENT = re.compile(
+    r"(?P<no>!)?(?P<key>[\w./-]+)(\s*(?P<sign>==?|!=)\s*(?P<value>[\w.-]*)"
+    r"|\s+(?P<word>in|notin)\s*\((?P<values>[^()]*)\))?"
+)
+
+
+def read_selector(text: str) -> LabelMatcher:
+    """A label selector as kubectl reads it. Raises BadParameter."""
+    from gitbot.kubernetes.selectors import LabelMatcher  # noqa: PLC0415 - keeps --help quick
+
+    found = []
+    for part in re.split(r",(?![^(]*\))", text):
+        match = _REQUIREMENT.fullmatch(part.strip())
+        if match is None or (match["no"] and (match["sign"] or match["word"])):
+            raise click.BadParameter(f"found {part.strip()!r}, expected such as app=db or !app")
+        values = [match["value"]] if match["sign"] else (match["values"] or "").split(",")
+        without = match["sign"] == "!=" or match["word"] == "notin"
+        if match["sign"] or match["word"]:
+            values = [value.strip() for value in values]
+            operator = "NotIn" if without else "In"
+            found.append({"key": match["key"], "operator": operator, "values": values})
+        else:
+            found.append(
+                {"key": match["key"], "operator": "DoesNotExist" if match["no"] else "Exists"}
+            )
+    return LabelMatcher.of({"matchExpressions": found})
+
+
+def now_option(function: F) -> F:
+    return click.option(
+        "--now",
+        metavar="TIME",
+        callback=lambda _context, _option, text: _instant(text),
+        help="Use this as the present time, such as 2026-12-06T21:00:00Z.",
+    )(function)
+
+
+def at_option(function: F) -> F:
+    """--at; the command gets `at` as `judged_at` reads it, "" for now."""
+    return click.option(
+        "--at",
+        metavar="TIME",
+        default="",
+        callback=_checked_at,
+        help="Judge what would be done at this time (22:00, or 2026-12-06T21:00:00Z), with the "
+        "cluster as it is now.",
+    )(function)
+
+
+def _checked_at(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    if text and not _CLOCK.fullmatch(text):
+        _instant(text)
+    return text
+
+
+def judged_at(text: str, zone: str | None, *, now: int) -> int:
+    """The instant to judge, 0 for now. A time of day is the next one of the zone, else of UTC."""
+    if not text:
+        return 0
+    from gitbot.calendar import resolve  # noqa: PLC0415 - keeps --help quick
+
+    local = next_time(text, zone or "UTC", now=now)
+    return read_instant(text) if local is None else resolve(local, zone or "UTC")[0]
+
+
+def next_time(text: str, zone: str, *, now: int) -> datetime | None:
+    """The next local time that a time of day such as 22:00 names; None for other texts.
+
+    Raises Refusal for an unknown zone.
+    """
+    clock = _CLOCK.fullmatch(text)
+    if clock is None:
+        return None
+    from gitbot.calendar import clock_time  # noqa: PLC0415 - keeps --help quick
+    from gitbot.calendar import zone as checked  # noqa: PLC0415
+
+    here = clock_time(now, checked(zone))
+    found = here.replace(hour=int(clock[1]), minute=int(clock[2]), second=0)
+    return found + (timedelta(days=1) if found <= here else timedelta())
+
+
+def output_option(formats: Iterable[str], default: str) -> Callable[[F], F]:
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(list(formats)),
+        default=default,
+        show_default=True,
+        help="The format of the output.",
+    )
+
+
+def fail_on_option(function: F) -> F:
+    return click.option(
+        "--fail-on",
+        type=click.Choice(("error", "warning")),
+        default="error",
+        show_default=True,
+        help="What gives exit code 1.",
+    )(function)
+
+
+def load_snapshot(
+    access: ClusterAccess, *, now: int, onlooker: PlanningProgress = NO_PROGRESS
+) -> ClusterSnapshot:
+    """The snapshot of the given files, else of the cluster.
+
+    Reports on stderr what it did not take from the files. Raises UsageError, SnapshotError (file
+    unreadable or damaged) and ClusterError.
+    """
+    snapshot = _load_state(access, now=now, onlooker=onlooker)
+    if access.metrics:
+        from gitbot.snapshot import read_load  # noqa: PLC0415 - msgspec only where used
+
+        return snapshot.with_load(read_load(access.metrics, read_file(access.metrics)))
+    return snapshot
+
+
+def _load_state(access: ClusterAccess, *, now: int, onlooker: PlanningProgress) -> ClusterSnapshot:
+    onlooker.begins("reading the cluster")
+    if not access.snapshots:
+        return _open_cluster(access).snapshot()
+    from gitbot.snapshot import read_files  # noqa: PLC0415 - msgspec and yaml only where used
+
+    if access.snapshots.count("-") > 1:
+        raise UsageError("--snapshot -: standard input can be read once, found it given twice")
+    texts = [(STDIN if name == "-" else name, read_file(name)) for name in access.snapshots]
+    with without_gc():
+        reading = read_files(texts, now, cluster=access.name or "cluster")
+    onlooker.begins("")
+    for warning in reading.warnings:
+        say(f"warning: {warning}", err=True)
+    if reading.passed_over:
+        counts = ", ".join(f"{count} {kind}" for kind, count in reading.passed_over.items())
+        say(f"passed over, as placement does not read them: {counts}", err=True)
+    return reading.snapshot
+
+
+@contextmanager
+def without_gc() -> Iterator[None]:
+    """What is made here stays: the cycle collector neither runs meanwhile nor looks at it later."""
+    ran = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if ran:
+            gc.enable()
+
+
+def _open_cluster(access: ClusterAccess) -> Cluster:
+    from gitbot.wiring.clusters import open_cluster  # noqa: PLC0415 - the client is heavy
+
+    try:
+        return open_cluster(
+            name=access.name,
+            kubeconfig=access.kubeconfig,
+            context=access.context,
+            load=None if access.metrics else access.load,
+        )
+    except ClusterError as error:  # every command that calls this takes files as well
+        hint = f"{error.hint}{', or ' if error.hint else ''}{_WITHOUT}"
+        raise ClusterError(error.message, hint=hint) from error
+
+
+def read_file(name: str) -> bytes:
+    """A file's bytes, standard input for "-". Raises SnapshotError if it cannot be read."""
+    if not name:
+        raise UsageError("found an empty file name", hint="give the name of a file, or -")
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        if Path(name).is_char_device():  # such as /dev/zero, which never ends
+            raise SnapshotError(f"{name}: found a device, expected a file")
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise SnapshotError(f"{name}: {error.strerror}") from error
+
+
+def read_instant(text: str) -> int:
+    """Seconds UTC of an option's value. Raises BadParameter if it is not a time."""
+    try:
+        return parse_instant(text)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"found {text!r}, expected a time such as 2026-12-06T21:00:00Z"
+        ) from error
+
+
+def read_since(text: str, now: int) -> int:
+    """Seconds UTC of a time, or of a duration before now. Raises BadParameter for anything else."""
+    from gitbot.calendar import duration  # noqa: PLC0415 - keeps --help quick
+
+    try:
+        return parse_instant(text)
+    except ValueError:
+        pass
+    try:
+        return now - duration(text)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"--since: found {text!r}, expected a time such as 2026-12-06T21:00:00Z, or P7D"
+        ) from error
+
+
+def _instant(text: str | None) -> int:
+    if text is None:
+        return SystemClock().now()
+    now = read_instant(text)
+    if not _EARLIEST <= now < _LATEST:
+        raise click.BadParameter(f"found {text!r}, expected a time of the years 2000 to 2199")
+    return now

@@ -1,0 +1,333 @@
+"""What plan, check and render share: which texts to read, what to plan on, how to show it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+from click.core import ParameterSource
+
+from gitbot.cli.shared.options import (
+    LISTED,
+    ClusterAccess,
+    at_option,
+    cluster_options,
+    judged_at,
+    load_snapshot,
+    now_option,
+    scope_options,
+)
+from gitbot.cli.shared.session import age_of, pick_cluster, say
+from gitbot.errors import RepositoryError, SnapshotError, UsageError
+from gitbot.model.progress import NO_PROGRESS, PlanningProgress
+from gitbot.model.text.instants import format_instant
+from gitbot.model.text.names import CONFIGURATION_FILE, LIMIT_HARD_ANTI_AFFINITY
+from gitbot.model.text.wording import nearest
+from gitbot.wiring import StderrProgress, find_root, read_plain_file, read_working_tree
+
+if TYPE_CHECKING:
+    from gitbot.kubernetes.selectors import Scope
+    from gitbot.model.cluster.cluster import ClusterSnapshot
+    from gitbot.model.ledger.ledger import Ledger
+    from gitbot.ports.repository import Repository
+    from gitbot.settings import Settings
+    from gitbot.workflows.check import CheckResult
+    from gitbot.workflows.core.revision import Revision, Texts
+
+F = TypeVar("F", bound=Callable[..., Any])
+FORMATS = (*LISTED, "markdown", "sarif", "junit", "github", "html")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """The command line's answers. Revisions are "" if none was given.
+
+    `now` is the present unless --now was given; `told_now` says whether it was.
+    """
+
+    access: ClusterAccess
+    now: int
+    told_now: bool = False
+    cluster: str = ""
+    rev: str = ""
+    base: str = ""
+    published: bool = False
+    assume_plugins: tuple[str, ...] = ()
+    at: str = ""  # the instant to judge, "" for now
+    scope: Scope | None = None  # what is shown of the plan
+
+
+def asking_options(function: F) -> F:
+    @click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
+    @click.option("--rev", metavar="REV", help="Read this revision, not the working tree.")
+    @click.option(
+        "--published",
+        is_flag=True,
+        help="Plan on the snapshot that reconcile published on its branch, without any access "
+        "to the cluster.",
+    )
+    @click.option(
+        "--base",
+        metavar="REV",
+        help="Check what merging into this branch or commit would add; configuration and "
+        "policies are read there.",
+    )
+    @click.option(
+        "--assume-plugin",
+        "plugins",
+        type=click.Choice([LIMIT_HARD_ANTI_AFFINITY]),
+        multiple=True,
+        help="An admission plugin that the cluster runs; the API server does not name it.",
+    )
+    @at_option
+    @now_option
+    @cluster_options
+    @scope_options
+    @functools.wraps(function)
+    def gather(**kwargs: Any) -> Any:
+        source = click.get_current_context().get_parameter_source("now")
+        asked = PlanOptions(
+            access=kwargs.pop("access"),
+            now=kwargs.pop("now"),
+            told_now=source is not ParameterSource.DEFAULT,
+            cluster=kwargs.pop("cluster") or "",
+            rev=kwargs.pop("rev") or "",
+            base=kwargs.pop("base") or "",
+            published=kwargs.pop("published"),
+            assume_plugins=kwargs.pop("plugins"),
+            at=kwargs.pop("at"),
+            scope=kwargs.pop("scope"),
+        )
+        if asked.published and asked.access.snapshots:
+            raise click.UsageError("give --published or --snapshot, not both")
+        return function(asked=asked, **kwargs)
+
+    return cast("F", gather)
+
+
+def run_check(asked: PlanOptions, *, stoppable: bool = False, human: bool = False) -> CheckResult:
+    """Read the texts and the cluster, and check. Errors in texts are found without a cluster.
+
+    Stoppable: the first signal to end, while it plans, ends with the best plan so far. `human`: the
+    output is a table, and may begin with how old the ledger is.
+    """
+    progress = StderrProgress(sys.stderr)
+    with progress.shown():
+        return _read_and_check(asked, progress, stoppable=stoppable, human=human)
+
+
+def _read_and_check(
+    asked: PlanOptions, progress: StderrProgress, *, stoppable: bool, human: bool
+) -> CheckResult:
+    from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring.plan_worker import check_apart, read_apart  # noqa: PLC0415
+    from gitbot.wiring.workspace import repository_here, shipped  # noqa: PLC0415
+    from gitbot.workflows.check import CheckResult, PlanningInputs, check, invalid_texts_result  # noqa: PLC0415
+    from gitbot.workflows.core.revision import read_revision  # noqa: PLC0415
+    from gitbot.workflows.ledger.request_history import request_history  # noqa: PLC0415
+
+    progress.begins("reading the repository")
+    root = find_root(Path.cwd())
+    repository = repository_here(root) if asked.rev or asked.base else None
+    texts, before = _texts(root, repository, asked)
+    trusted = read_revision(
+        before or texts,
+        cluster=lambda settings: pick_cluster(settings, asked.cluster),
+        shipped=shipped("gitbot:"),
+    )
+    if isinstance(trusted, tuple):
+        return CheckResult(findings=trusted, cluster=asked.cluster)
+    revision = trusted if before is None else read_apart(texts, trusted)
+    if any(map(stops, revision.findings)):
+        return invalid_texts_result(revision)
+    ledger = ask_ledger(root, now=asked.now, base=asked.base, human=human, onlooker=progress)
+    if at := judged_at(asked.at, revision.zone, now=asked.now):
+        say(f"judged for {format_instant(at)}, with the cluster of now", err=not human)
+    evidence = PlanningInputs(
+        snapshot=_snapshot(asked, root, repository, revision, progress),
+        now=at or asked.now,
+        clock=asked.now,
+        past=request_history(ledger, revision.cluster),
+        assume_plugins=asked.assume_plugins,
+    )
+    ending = progress.stoppable() if stoppable else nullcontext()
+    if before is None or repository is None:
+        with ending:
+            return check(revision, evidence, onlooker=progress)
+    changed = _changed(root, repository, revision.settings, texts, before)
+    with ending:
+        judge = functools.partial(
+            check, revision, evidence, before=trusted.intents, changed=changed
+        )
+        return check_apart(judge, progress)
+
+
+def _changed(
+    root: Path, repository: Repository, settings: Settings, texts: Texts, before: Texts
+) -> set[str]:
+    """Paths of intents and of manifests that differ from the base's."""
+    from gitbot.workflows.core.revision import Texts, manifest_folders  # noqa: PLC0415
+
+    changed = set(texts.changed_since(before))
+    for folder in manifest_folders(settings):
+        old = Texts(files=repository.read_tree(before.commit, folder))
+        tree = texts.commit
+        files = repository.read_tree(tree, folder) if tree else _manifests(root, folder)
+        changed |= set(Texts(files=files).changed_since(old))
+    return changed
+
+
+def _manifests(root: Path, folder: str) -> dict[str, bytes]:
+    """The manifests of the working tree, those included that are not committed."""
+    from gitbot.cli.shared.lint_files import read_tree  # noqa: PLC0415 - with --base only
+
+    contents = read_tree(root, (folder,)).contents
+    return {path: data for path, data in contents.items() if path != CONFIGURATION_FILE}
+
+
+def _snapshot(
+    asked: PlanOptions,
+    root: Path,
+    repository: Repository | None,
+    revision: Revision,
+    onlooker: PlanningProgress,
+) -> ClusterSnapshot:
+    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415 - keeps --help quick
+
+    cluster = revision.cluster
+    if asked.published:
+        return _published(root, repository or repository_here(root), cluster, now=asked.now)
+    configured = revision.settings.cluster(cluster)
+    context = configured.context if configured else ""
+    load = configured.load if configured else None
+    access = asked.access.of(name=cluster, context=context, load=load)
+    snapshot = load_snapshot(access, now=asked.now, onlooker=onlooker)
+    if not asked.cluster:
+        same_cluster(snapshot, cluster, context)
+    return snapshot
+
+
+def same_cluster(snapshot: ClusterSnapshot, *names: str) -> None:
+    """Raises SnapshotError if a snapshot is of another cluster than the one with these names."""
+    if snapshot.cluster not in names:
+        raise SnapshotError(
+            f"the snapshot is of cluster {snapshot.cluster}, the intents are those of {names[0]}",
+            hint=f"give --cluster {names[0]} to use it anyway",
+        )
+
+
+def _published(root: Path, repository: Repository, cluster: str, *, now: int) -> ClusterSnapshot:
+    """The forge's newest snapshot; if the forge does not answer, the clone's, with the reason."""
+    from gitbot.wiring.forge_reads import at_forge  # noqa: PLC0415 - Git only where used
+    from gitbot.workflows.core.published_snapshots import snapshot_branch  # noqa: PLC0415
+
+    with at_forge(root, f"{snapshot_branch(cluster)}*") as (fresh, stale):
+        if fresh is not None:
+            return published_snapshot(fresh, cluster, now=now)
+        say(f"the snapshot is the one that this clone has: {stale}", err=True)
+    return published_snapshot(repository, cluster, now=now)
+
+
+def published_snapshot(repository: Repository, cluster: str, *, now: int) -> ClusterSnapshot:
+    """The newest snapshot on the cluster's branch. Raises SnapshotError if there is none."""
+    from gitbot.snapshot import read_snapshot  # noqa: PLC0415 - msgspec only where used
+    from gitbot.workflows.core.published_snapshots import SNAPSHOT_FILE, snapshot_branch  # noqa: PLC0415
+
+    branch = snapshot_branch(cluster)
+    heads = (repository.resolve(name) for name in (branch, f"origin/{branch}"))
+    head = next((found for found in heads if found), None)
+    data = repository.read_blob(head, SNAPSHOT_FILE) if head else None
+    if data is None:
+        raise SnapshotError(
+            f"no snapshot of {cluster} is published on branch {branch}",
+            hint="git fetch; `gitbot reconcile` publishes it, with publishSnapshot: true",
+        )
+    return read_snapshot([(f"{branch}:{SNAPSHOT_FILE}", data)], now, cluster=cluster)
+
+
+def _texts(
+    root: Path, repository: Repository | None, asked: PlanOptions
+) -> tuple[Texts, Texts | None]:
+    """What is checked, and the base. With both revisions: the result of merging them."""
+    if repository is None:
+        return working_tree(root), None
+    base = _commit(repository, asked.base) if asked.base else ""
+    before = _at(repository, base, commit=base) if base else None
+    if not asked.rev:
+        return working_tree(root), before
+    head = _commit(repository, asked.rev)
+    tree = repository.merge_trees(base, head) if base else head
+    if tree is None:
+        raise RepositoryError(
+            f"{asked.rev} does not merge into {asked.base} without conflicts",
+            hint="merge or rebase it first",
+        )
+    return _at(repository, tree, commit=head), before
+
+
+def texts_of(root: Path, rev: str) -> Texts:
+    """A revision, or the working tree if `rev` is ""."""
+    if not rev:
+        return working_tree(root)
+    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415 - Git only where used
+
+    repository = repository_here(root)
+    commit = _commit(repository, rev)
+    return _at(repository, commit, commit=commit)
+
+
+def working_tree(root: Path) -> Texts:
+    from gitbot.workflows.core.revision import Texts  # noqa: PLC0415 - keeps --help quick
+
+    configuration = read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE)
+    intents, policies = read_working_tree(root, "intents"), read_working_tree(root, "policies")
+    return Texts(files={CONFIGURATION_FILE: configuration, **intents, **policies})
+
+
+def _at(repository: Repository, tree: str, *, commit: str) -> Texts:
+    from gitbot.workflows.core.revision import texts_at  # noqa: PLC0415 - keeps --help quick
+
+    texts = texts_at(repository, tree, commit=commit)
+    if CONFIGURATION_FILE not in texts.files:
+        raise UsageError(f"{commit[:12]} has no {CONFIGURATION_FILE}")
+    return texts
+
+
+def _commit(repository: Repository, rev: str) -> str:
+    commit = repository.resolve(rev)
+    if commit is None:
+        from gitbot.wiring.forge_reads import revisions_here  # noqa: PLC0415 - only for an error
+
+        near = nearest(rev, revisions_here(find_root(Path.cwd())))
+        hint = f"did you mean {near}?" if near else "git fetch, or see git branch -a"
+        raise UsageError(f"there is no revision {rev}", hint=hint)
+    return commit
+
+
+def ask_ledger(
+    root: Path, *, now: int, base: str = "", human: bool, onlooker: PlanningProgress = NO_PROGRESS
+) -> Ledger:
+    """The forge's ledger. The first line that is printed says if it, or `base`, may be old.
+
+    That line goes to standard output for people (`human`), to standard error beside a document.
+    """
+    from gitbot.wiring.forge_reads import ask_forge  # noqa: PLC0415 - Git only where used
+
+    asked = ask_forge(root)
+    onlooker.begins("")  # whole lines may follow
+    if asked.stale:
+        say(f"{age_of(asked.ledger, now)}: {asked.stale}", err=not human)
+    elif base and base in (asked.base_branch, f"origin/{asked.base_branch}"):
+        from gitbot.wiring.workspace import repository_here  # noqa: PLC0415
+
+        here = repository_here(root).resolve(base)
+        if here != asked.base:
+            words = f"{base} here is at {str(here)[:12]}, on the forge at {asked.base[:12]}"
+            say(f"{words}: git fetch, or pull", err=not human)
+    return asked.ledger

@@ -1,0 +1,123 @@
+"""`gitbot check --pull-request`: the trusted run on an open pull request."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gitbot.cli.shared.options import load_snapshot
+from gitbot.cli.shared.planning_input import PlanOptions, published_snapshot
+from gitbot.cli.shared.session import pick_cluster, say, stages
+from gitbot.errors import UsageError
+from gitbot.wiring import SystemClock, find_root
+
+if TYPE_CHECKING:
+    from gitbot.ports.clock import Clock
+    from gitbot.workflows.check import CheckResult
+    from gitbot.workflows.core.context import RunContext
+
+
+class FixedClock:
+    """A clock that stands still, so that one check has one time throughout."""
+
+    def __init__(self, now: int) -> None:
+        self._now = now
+
+    def now(self) -> int:
+        return self._now
+
+    def sleep(self, _seconds: int) -> None:
+        return
+
+
+def run_pulls(
+    asked: PlanOptions, *, what: str, which: str, publish: bool
+) -> tuple[CheckResult, ...]:
+    """Check one open pull request, those at a commit, or a merge group; `publish` writes it there.
+
+    `what` is the option that names it: --pull-request N, --head or --merge-group COMMIT.
+    """
+    from gitbot.wiring.workspace import open_shell, open_workspace, settings_here  # noqa: PLC0415
+    from gitbot.workflows import check as pulls  # noqa: PLC0415
+
+    access, root = asked.access, find_root(Path.cwd())
+    if publish and asked.told_now and settings_here(root).forge.type == "github":
+        raise UsageError(
+            "GitHub shows comments of the present, but --now plans for another time",
+            hint="leave out --now, or --publish",
+        )
+    with (
+        stages("reading the repository") as progress,
+        open_workspace(
+            root,
+            kubeconfig=access.kubeconfig,
+            context=access.context,
+            clock=clock_of(asked, publish=publish),
+        ) as workspace,
+    ):
+        cluster = pick_cluster(workspace.settings, asked.cluster)
+        if asked.published:
+            published = published_snapshot(workspace.repository, cluster, now=asked.now)
+            workspace.read_only(cluster, lambda: published)
+        elif access.snapshots:
+            given = load_snapshot(access.of(name=cluster), now=asked.now, onlooker=progress)
+            workspace.read_only(cluster, lambda: given)
+        shell = open_shell(workspace, cluster, onlooker=progress)
+        progress.begins("reading the forge and the cluster")
+        if what == "--merge-group":
+            return _group(shell, _commit(what, which), publish=publish)
+        is_number = what == "--pull-request"
+        numbers = (int(which),) if is_number else _at_head(shell, _commit(what, which))
+        if publish:
+            return tuple(pulls.publish(shell, number=each).check for each in numbers)
+        ledger = shell.ledger_store.read()
+        return tuple(
+            pulls.check_pull(shell, ledger, shell.forge.get_pull(each)) for each in numbers
+        )
+
+
+def clock_of(asked: PlanOptions, *, publish: bool) -> Clock:
+    """The clock of a check: it stands still, but is the machine's if something is published.
+
+    A person who approves during planning has not seen the plan, so its record carries the second in
+    which it was shown. `--now` wins.
+    """
+    return FixedClock(asked.now) if asked.told_now or not publish else SystemClock()
+
+
+def _commit(option: str, text: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", text):
+        raise UsageError(f"found {option} {text!r}, expected the 40 digits of a commit")
+    return text
+
+
+def _group(shell: RunContext, commit: str, *, publish: bool) -> tuple[CheckResult, ...]:
+    """The check of a merge group; none if the queue gave the group up meanwhile.
+
+    A queue builds its groups again if the base moves past them. Nobody would read what was
+    published for such a commit, and the run that was to publish it did nothing wrong.
+    """
+    from gitbot.workflows import check as pulls  # noqa: PLC0415
+
+    if publish and not pulls.on_top(shell, commit):
+        shell.onlooker.begins("")
+        say(f"{commit[:12]} is no longer on top of {shell.base_branch}: nothing to do", err=True)
+        return ()
+    judge = pulls.publish_group if publish else pulls.check_group
+    return (judge(shell, commit=commit),)
+
+
+def _at_head(shell: RunContext, head: str) -> tuple[int, ...]:
+    """The open pull requests to the base branch with this newest commit; often one or none."""
+    from gitbot.ports.forge import PullState  # noqa: PLC0415 - keeps --help quick
+
+    found = tuple(
+        pull.number
+        for pull in shell.forge.list_pulls(state=PullState.OPEN)
+        if pull.head == head and pull.base_branch == shell.base_branch
+    )
+    if not found:
+        shell.onlooker.begins("")
+        say(f"no open pull request has {head[:12]} as its newest commit: nothing to do", err=True)
+    return found

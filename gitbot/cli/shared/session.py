@@ -1,0 +1,247 @@
+"""What commands share that read or change the world: opening ports, reporting progress."""
+
+from __future__ import annotations
+
+import functools
+import getpass
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from gitbot.errors import Bug, ForgeError, GitbotError, RepositoryError, UsageError, UserInterrupt
+from gitbot.model.text.instants import format_instant
+from gitbot.model.text.wording import meant
+from gitbot.wiring import StderrProgress, Stop, StoppableClock, find_root, stop_on_signals
+
+if TYPE_CHECKING:
+    from gitbot.model.ledger.ledger import Ledger
+    from gitbot.ports.cluster import Cluster
+    from gitbot.settings import Settings
+    from gitbot.workflows.core.context import Progress, RunContext
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kubeconfig_options(function: F) -> F:
+    context = click.option("--context", metavar="NAME", help="The kubeconfig context to use.")
+    file = click.option("--kubeconfig", metavar="FILE", help="The kubeconfig file to use.")
+    return file(context(function))
+
+
+def running_options(function: F) -> F:
+    @click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
+    @kubeconfig_options
+    @functools.wraps(function)
+    def gather(**kwargs: Any) -> Any:
+        where = {name: kwargs.pop(name) or "" for name in ("cluster", "kubeconfig", "context")}
+        return function(where=where, **kwargs)
+
+    return cast("F", gather)
+
+
+def by_option(function: F) -> F:
+    """--by; the command gets `by`, by default the author of commits here, else the login."""
+    return click.option(
+        "--by",
+        metavar="NAME",
+        default=_person,
+        help="Who asks for this, for the record. Default: Git's user.name.",
+    )(function)
+
+
+def _person() -> str:
+    from gitbot.wiring.workspace import author_here  # noqa: PLC0415 - keeps --help quick
+
+    return author_here() or _login()
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no such user in a container
+        return ""
+
+
+def pick_cluster(settings: Settings, name: str) -> str:
+    """The cluster of that name, or the only one. The UsageError lists the choice."""
+    names = [cluster.name for cluster in settings.clusters]
+    if not name and len(names) == 1:
+        return names[0]
+    if name in names:
+        return name
+    found = f"there is no cluster {name}" if name else "the configuration has several clusters"
+    hint = meant(name, names, known="--cluster is one of")
+    raise UsageError(found, hint=hint)
+
+
+@contextmanager
+def running(where: dict[str, str], *, copy: str = "") -> Iterator[RunContext]:
+    """The shell of one cluster of the repository around the working folder.
+
+    It opens despite a broken configuration, so that one can look, hold and cancel. What carries
+    something out reads the tip of the base branch, and refuses its errors. The shell's onlooker
+    shows progress: who begins a stage ends it before it prints.
+    """
+    from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
+
+    root = find_root(Path.cwd())
+    progress = StderrProgress(sys.stderr)
+
+    def told(line: Progress) -> None:
+        with progress.aside():
+            print_progress(line)
+
+    with ExitStack() as opened:
+        opened.enter_context(progress.shown())
+        progress.begins("reading the repository")
+        workspace = opened.enter_context(
+            open_workspace(
+                root,
+                kubeconfig=where["kubeconfig"],
+                context=where["context"],
+                forgiving=True,
+                copy=copy,
+            )
+        )
+        cluster = pick_cluster(workspace.settings, where["cluster"])
+        shell = open_shell(workspace, cluster, progress=told, onlooker=progress)
+        progress.begins("")
+        yield shell
+
+
+@contextmanager
+def stages(first: str) -> Iterator[StderrProgress]:
+    """Show on stderr which stage a command is in. End it before anything is printed."""
+    progress = StderrProgress(sys.stderr)
+    with progress.shown():
+        progress.begins(first)
+        yield progress
+
+
+@contextmanager
+def open_read_only(where: dict[str, str], *, human: bool) -> Iterator[tuple[RunContext, str]]:
+    """As `running`, to look only: without the forge, at what Git still has, and why.
+
+    That is what the forge's Git answers while its API does not, else what the clone fetched last.
+    Then the first line says so: on standard output for people, else on standard error.
+    """
+    with ExitStack() as opened:
+        try:
+            shell, stale = opened.enter_context(running(where)), ""
+            shell.onlooker.begins("reading the forge")
+            shell.own_pulls()  # the page cannot be trusted without them
+            shell.onlooker.begins("")
+        except (RepositoryError, ForgeError) as error:
+            opened.close()
+            shell, words = _without_forge(opened, where, error)
+            stale = error.message
+            say(f"{words}: {stale}; pull requests are not known", err=not human)
+        yield shell, stale
+
+
+def _without_forge(
+    opened: ExitStack, where: dict[str, str], error: GitbotError
+) -> tuple[RunContext, str]:
+    """A shell on a copy of what Git has, and what it is. Raises `error` if there is nothing."""
+    from gitbot.wiring.forge_reads import fetched_now, last_fetched  # noqa: PLC0415 - Git only where used
+
+    root = find_root(Path.cwd())
+    if isinstance(error, ForgeError):
+        with suppress(RepositoryError, ForgeError):
+            copy = opened.enter_context(fetched_now(root))
+            return opened.enter_context(
+                running(where, copy=copy)
+            ), "Git answers, the forge does not"
+    try:
+        copy = opened.enter_context(last_fetched(root))
+        shell = opened.enter_context(running(where, copy=copy))
+    except RepositoryError:
+        raise error from error.__cause__
+    return shell, age_of(shell.ledger_store.read(), shell.clock.now())
+
+
+def age_of(ledger: Ledger, now: int) -> str:
+    """How old the clone's own ledger is, in words."""
+    from gitbot.calendar import format_duration  # noqa: PLC0415 - keeps --help quick
+
+    if not ledger.events:
+        return "no ledger was read, and this clone has none"
+    last = ledger.events[-1].time
+    age = format_duration(max(0, now - last))
+    return f"the ledger is this clone's, its last entry {age} old ({format_instant(last)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GracefulStop:
+    """A run that ends at its next safe point on request; it calls `beat` while it rests."""
+
+    stop: Stop
+    beat: Callable[[], None] | None = None
+
+    def of(self, shell: RunContext) -> RunContext:
+        """The shell with rests that end on request; it begins nothing after that."""
+        clock = StoppableClock(shell.clock, self.stop, self.beat)
+        return replace(shell, clock=clock, interrupted=self.stop.asked)
+
+
+@contextmanager
+def stopping(beat: Callable[[], None] | None = None) -> Iterator[GracefulStop]:
+    """SIGINT and SIGTERM ask the run to end; if it then fails, Interrupted replaces the error."""
+    with stop_on_signals() as stop:
+        try:
+            yield GracefulStop(stop=stop, beat=beat)
+        except Bug:
+            raise
+        except GitbotError as error:
+            if stop.asked():  # the signal reached a child such as git as well
+                raise UserInterrupt(f"ended as asked: {error}") from error
+            raise
+
+
+def cluster_alone(where: dict[str, str]) -> Cluster:
+    """The cluster without repository and forge, as the work tree names it: for stopping only.
+
+    If the work tree does not name it, the one that --kubeconfig or --context name. Raises
+    UsageError, InvalidInput and ClusterError.
+    """
+    from gitbot.wiring.clusters import open_cluster  # noqa: PLC0415 - the client is heavy
+    from gitbot.wiring.workspace import settings_here  # noqa: PLC0415
+
+    kubeconfig, context = where["kubeconfig"], where["context"]
+    try:
+        settings = settings_here(find_root(Path.cwd()))
+    except GitbotError as error:
+        if isinstance(error, Bug):
+            raise
+        if not (kubeconfig or context):
+            hint = "name the cluster by hand with --kubeconfig or --context"
+            raise UsageError(error.message, hint=hint) from error
+        name = where["cluster"] or context or "cluster"
+        return open_cluster(name=name, kubeconfig=kubeconfig, context=context)
+    name = pick_cluster(settings, where["cluster"])
+    named = settings.cluster(name)
+    context = context or (named.context if named else "")
+    return open_cluster(name=name, kubeconfig=kubeconfig, context=context)
+
+
+def colour() -> bool:
+    """Colour only on a terminal, and never with NO_COLOR."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def print_progress(progress: Progress) -> None:
+    say(f"{format_instant(progress.time)} {progress.text}", err=True)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print lines for people; control characters in them cannot act on a terminal."""
+    from gitbot.reports.escape import terminal  # noqa: PLC0415 - keeps --help quick
+
+    for line in text.split("\n"):
+        click.echo(terminal(line), err=err)

@@ -1,0 +1,173 @@
+"""The page of `gitbot status`: one section for each thing to know, each line with what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from gitbot.calendar import local_text
+from gitbot.model.text.instants import format_instant
+from gitbot.reports import Paint, Style, escape
+
+if TYPE_CHECKING:
+    from gitbot.ports.forge import PullRequest
+    from gitbot.workflows.ask import NextOpening, NodeStatus, RequestStatus, StatusResult
+
+_SECTIONS = ("running", "waiting", "held", "failed", "ended")
+_OPENINGS = 8  # that the table shows; -o wide shows all
+_PLAIN = Paint()
+NOTHING = "nothing is running, and nothing waits"
+
+
+_STYLES = {"Broken": Style.BAD, "Failed": Style.BAD, "Held": Style.CAREFUL}  # of titles
+
+
+def table(
+    result: StatusResult, *, wide: bool = False, paint: Paint = _PLAIN, stale: bool = False
+) -> str:
+    """Text that is harmless on a terminal. `stale`: a line above says how old the ledger is."""
+    parts = [section for section in _sections(result, wide=wide) if section]
+    movers = _titled("Other movers", _movers(result))
+    spared = _titled("Exemptions and overrides", (item.words for item in result.exceptions))
+    openings = _titled("Next openings", _openings(result, wide=wide))
+    if not parts:
+        parts = [[f"as of that ledger {NOTHING}" if stale else NOTHING]]
+    elif result.not_read and parts == [_unread(result.not_read)]:
+        shows = "that ledger shows" if stale else "ledger and forge show"
+        parts[0].append(f"{shows} nothing running")
+    return "\n\n".join(
+        "\n".join(_painted(escape.terminal(line), paint) for line in part)
+        for part in (*parts, movers, spared, openings)
+        if part
+    )
+
+
+def _painted(line: str, paint: Paint) -> str:
+    """Titles stand out, what stops gitbot even more, and what to type next."""
+    if line.startswith(("stopped: ", "the cluster could not be read: ")):
+        word, _, rest = line.partition(": ")
+        return f"{paint(word, Style.BAD)}: {paint.command(rest)}"
+    if line.endswith(":") and not line.startswith(" "):
+        return paint(line, _STYLES.get(line.split(maxsplit=1)[0].rstrip(":"), Style.STRONG))
+    return paint.command(line)
+
+
+def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:
+    yield _unread(result.not_read)
+    yield _titled(
+        f"Broken intents (gitbot does nothing; below are those of {result.commit[:12]})",
+        (f"  {line}" for line in result.broken),
+    )
+    yield [_stopped(result, index) for index in range(len(result.stops))]
+    for name in _SECTIONS:
+        chosen = [item for item in result.requests if item.section == name]
+        yield _titled(name.capitalize(), (line for item in chosen for line in _request(item)))
+    yield _titled("Waiting for owners", _owners(result))
+    yield _titled("Merged, not applied yet", _not_applied(result))
+    yield _titled("Merged, without a plan", _not_planned(result))
+    yield _titled("Merged without effect", result.refused)
+    yield _titled("Nodes in maintenance", _nodes(result))
+    yield _titled("Away from home", _away(result, wide=wide))
+    yield _titled("Open proposals", (_pull(result, pull) for pull in result.pulls))
+    people = (_pull(result, pull, f" by {pull.author}") for pull in result.people)
+    yield _titled("Open pull requests of people", people)
+
+
+def _titled(title: str, lines: Iterable[str]) -> list[str]:
+    found = list(lines)
+    return [f"{title}:", *found] if found else []
+
+
+def _unread(reason: str) -> list[str]:
+    if not reason:
+        return []
+    return [
+        f"the cluster could not be read: {reason}",
+        "what follows is from ledger and forge alone; what waits, and for what, is not known",
+    ]
+
+
+def _stopped(result: StatusResult, index: int) -> str:
+    item = result.stops[index]
+    since = f"since {local_text(item.since, result.zone)} {result.zone}" if item.since else ""
+    who = ", ".join(part for part in (item.by, since) if part)
+    return f"stopped: {item.reason}{f' ({who})' if who else ''}{_then(item.next_command)}"
+
+
+def _then(command: str) -> str:
+    return f"; next: {command}" if command else ""
+
+
+def _request(item: RequestStatus) -> Iterator[str]:
+    why = f": {item.record.cancelled}" if item.record.cancelled and not item.moves else ""
+    yield f"{item.record.id}: {item.record.state}{why}"
+    for move in item.moves:
+        record = move.record
+        words = f"  {record.number} {record.vm}: {record.source} -> {record.landed or record.to}"
+        words += f" {record.state}"
+        reason = move.waits or record.reason
+        until = f" until {format_instant(move.until)}" if move.until else ""
+        yield f"{words}: {reason}{until}" if reason else words
+    if item.next_command:
+        yield f"  next: {item.next_command}"
+
+
+def _owners(result: StatusResult) -> Iterator[str]:
+    for item in result.owners:
+        yield f"{item.request}: {item.waits}; next: approve pull request {item.pull_request}"
+
+
+def _not_applied(result: StatusResult) -> Iterator[str]:
+    for new in result.not_applied:
+        merged = f"pull request {new.pull_request} is merged" if new.pull_request else "approved"
+        yield f"{merged} ({new.request}); next: {new.next_command}"
+
+
+def _not_planned(result: StatusResult) -> Iterator[str]:
+    for wish in result.not_planned:
+        yield f"{wish.request}: {wish.reason}{_then(wish.next_command)}"
+
+
+def _movers(result: StatusResult) -> Iterator[str]:
+    for item in result.movers:
+        name = "/".join(part for part in (item.namespace, item.name) if part)
+        yield f"{item.kind} {name}: {item.does}"
+
+
+def _nodes(result: StatusResult) -> Iterator[str]:
+    for occurrence, nodes in result.nodes.items():
+        yield occurrence.drain
+        for node in nodes:
+            yield from _node(node)
+
+
+def _node(node: NodeStatus) -> Iterator[str]:
+    cordon = f", {node.cordon}" if node.cordon else ""
+    yield f"  {node.record.node}: {node.record.state}{cordon}"
+    yield from (f"    {vm} is not in the approved plan" for vm in node.unplanned)
+    if node.next_command:
+        yield f"    next: {node.next_command}"
+
+
+def _away(result: StatusResult, *, wide: bool) -> Iterator[str]:
+    for item in result.away:
+        since = f" ({item.occurrence.drain})" if wide else ""
+        where = f"on {item.node}, home is {item.home}"
+        yield f"{item.vm}{since}: {where}: {item.reason}{_then(item.next_command)}"
+
+
+def _pull(result: StatusResult, pull: PullRequest, by: str = "") -> str:
+    return f"pull request {pull.number}{by} is open: {pull.title}{_then(result.next_of(pull))}"
+
+
+def _openings(result: StatusResult, *, wide: bool) -> Iterator[str]:
+    shown = result.openings if wide else result.openings[:_OPENINGS]
+    yield from (_opening(item) for item in shown)
+    if len(shown) < len(result.openings):
+        yield f"and {len(result.openings) - len(shown)} more (-o wide)"
+
+
+def _opening(item: NextOpening) -> str:
+    name = item.request or f"{item.intent.ref.kind} {item.intent.ref.name}"
+    state = f", {item.state}" if item.state else ""
+    return f"{name}{state}: {item.words}{_then(item.next_command)}"

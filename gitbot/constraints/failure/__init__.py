@@ -1,0 +1,1 @@
+"""What the loss of nodes would do to the VMs and pods on them."""

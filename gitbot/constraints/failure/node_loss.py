@@ -1,0 +1,333 @@
+"""What happens to VMs when nodes are lost: which restart where, which find no place, and why.
+
+The nodes stay in the cluster and take nothing, as unreachable nodes do; their pods are gone. What
+ran there is placed again, one by one by priority and name, where kube-scheduler would place it;
+what finds no place is tried again when others have landed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gitbot.constraints.failure.placement_bound import PlacementBound
+from gitbot.constraints.moves.instances import Instance, Instances
+from gitbot.constraints.moves.target_pod import start_object, target_name
+from gitbot.constraints.scheduler.world import World
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, controller_of, name_of
+from gitbot.kubevirt.names import CREATED_BY
+from gitbot.kubevirt.run_strategy import run_strategy
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.columns import Mask
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.grouping import grouped
+from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, worsened
+
+_LOOKS = 16  # how often the rest of a loss is asked whether it surely fits
+_RESTARTING = ("Always", "RerunOnFailure")
+VmFilter = Callable[[NamespacedName], bool]
+
+
+def every_vm(_vm: NamespacedName) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """A VM that starts again: from its lost node to another, or nowhere (`why`)."""
+
+    vm: NamespacedName
+    source: str
+    to: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLoss:
+    """What follows from the loss of some nodes.
+
+    `off` are VMs that nobody starts again. `others` counts other pods that find no place. `broken`
+    are breaches that are new or worse.
+    """
+
+    nodes: tuple[str, ...]
+    restarts: tuple[Restart, ...] = ()
+    off: tuple[NamespacedName, ...] = ()
+    others: int = 0
+    broken: tuple[Breach, ...] = ()
+
+    @property
+    def pending(self) -> tuple[Restart, ...]:
+        return tuple(item for item in self.restarts if not item.to)
+
+
+class LossSimulation:
+    """Asks one snapshot what the loss of nodes would do; the questions do not change each other."""
+
+    def __init__(
+        self,
+        snapshot: ClusterSnapshot,
+        rules: Sequence[RuleConstraint] = (),
+        *,
+        places: Mapping[NamespacedName, str] | None = None,
+        closed: Iterable[str] = (),
+    ) -> None:
+        """Asks about VMs at other `places` than now, with nodes that are `closed` to more."""
+        self._snapshot, self._rules = snapshot, rules
+        self._instances = Instances.of(snapshot)
+        self._world = World.of(snapshot)
+        self._on_node = self._instances.on_node
+        self._objects = {name_of(obj): obj for obj in snapshot.of("Pod")}
+        self._world.cordon(*closed)
+        if places:
+            self._put(places)
+
+    def _put(self, places: Mapping[NamespacedName, str]) -> None:
+        homes = {**self._instances.homes, **places}
+        self._on_node = grouped((node, vm) for vm, node in homes.items())
+        for vm, node in places.items():
+            name = self._instances.source_pod_of(vm)
+            if name is not None and self._world.pod(name) is not None:
+                self._world.add(replace(self._world.remove(name), node=node), node)
+
+    @property
+    def occupied(self) -> tuple[str, ...]:
+        """The nodes on which VMs run, sorted."""
+        return tuple(sorted(node for node, vms in self._on_node.items() if vms))
+
+    def of(self, nodes: Iterable[str], *, reasons: bool = True) -> NodeLoss:
+        """What happens if these nodes are lost together. Raises KeyError for an unknown node.
+
+        Without `reasons`, only the first VM without a place says why.
+        """
+        found = self._follows(nodes, reasons=reasons)
+        assert found is not None, "BUG: nobody was asked whether the rest surely fits"
+        return found
+
+    def _follows(
+        self, nodes: Iterable[str], *, reasons: bool, about: VmFilter | None = None
+    ) -> NodeLoss | None:
+        """As `of`; None as soon as it is certain that each VM that `about` is about lands."""
+        lost = tuple(sorted(set(nodes)))
+        world = self._world.fork()
+        world.cordon(*lost)
+        gone = [pod for node in lost for pod in world.pods_on(node)]
+        for pod in gone:
+            world.remove(pod)
+        closed = self._mask(lost)
+        back, off = self._starting(lost)
+        others = self._others(gone)
+        queue = sorted([*back, *others], key=lambda item: (-item[1].priority, item[1].name))
+        wanted = [pod.name for item, pod in queue if item and about and about(item.name)]
+        ends = _ends(world, [pod for _, pod in queue], closed, frozenset(wanted))
+        if ends is None:
+            return None
+        restarts: list[Restart] = []
+        told = False
+        for item, pod in queue:
+            if item is not None:
+                to = ends[pod.name]
+                why = "" if to or (told and not reasons) else _why(world, pod, lost)
+                told = told or bool(why)
+                restarts.append(Restart(vm=item.name, source=item.node, to=to, why=why))
+        unplaced = sum(item is None and not ends[pod.name] for item, pod in queue)
+        restarts.sort(key=lambda item: item.vm)
+        return NodeLoss(
+            nodes=lost,
+            restarts=tuple(restarts),
+            off=off,
+            others=unplaced,
+            broken=self._broken(lost, restarts),
+        )
+
+    def grown(self, vm: NamespacedName, count: int) -> tuple[Restart, ...]:
+        """Where so many more VMs like this one would start, one after the other."""
+        world, item = self._world.fork(), self._instances[vm]
+        pod, nothing = self._new_pod(item), self._mask(())
+        found = []
+        for number in range(1, count + 1):
+            name = NamespacedName(namespace=vm.namespace, name=f"{vm.name}-{number}")
+            like = replace(pod, name=name)
+            node = _placed(world, like, nothing)
+            why = "" if node else _why(world, like, ())
+            found.append(Restart(vm=name, source="", to=node, why=why))
+        return tuple(found)
+
+    def not_survived(
+        self, groups: Iterable[tuple[str, ...]], about: VmFilter = every_vm
+    ) -> Iterator[NodeLoss]:
+        """Those of the groups of nodes whose loss leaves a VM without a place.
+
+        `about` says which VMs count; all of them take room.
+        """
+        world = self._world.fork()
+        for nodes in groups:
+            if not self._surely_survived(world, nodes, about):
+                loss = self._follows(nodes, reasons=False, about=about)
+                if loss is not None and any(about(item.vm) for item in loss.pending):
+                    yield loss
+
+    def _surely_survived(self, world: World, nodes: Collection[str], about: VmFilter) -> bool:
+        """A quick proof. The world is left as it was."""
+        back, _ = self._starting(nodes)
+        if not any(about(item.name) for item, _ in back):
+            return True
+        gone = [pod for node in nodes for pod in world.pods_on(node)]
+        newcomers = PlacementBound(world, [pod for _, pod in (*back, *self._others(gone))])
+        wanted, closed = [pod for item, pod in back if about(item.name)], self._mask(nodes)
+        if not any(pod.spread for pod in wanted) and newcomers.surely_fit(wanted, closed):
+            return True  # but for spread, what is still there can only close nodes
+        for pod in gone:
+            world.remove(pod)
+        sure = newcomers.surely_fit(wanted, closed)
+        for pod in gone:
+            world.add(pod, pod.node)
+        return sure
+
+    def _starting(
+        self, nodes: Collection[str]
+    ) -> tuple[list[tuple[Instance, Pod]], tuple[NamespacedName, ...]]:
+        """The VMs of the nodes that start again, with their new pods; the others by name."""
+        back, off = [], []
+        for node in nodes:
+            for name in self._on_node.get(node, ()):
+                item = self._instances[name]
+                if _starts_again(item):
+                    back.append((item, self._new_pod(item)))
+                else:
+                    off.append(name)
+        return back, tuple(sorted(off))
+
+    def _others(self, gone: Iterable[Pod]) -> list[tuple[None, Pod]]:
+        """The pods that come back and are not VMs."""
+        return [(None, pod.replace(node="")) for pod in gone if self._is_replaced(pod)]
+
+    def _new_pod(self, item: Instance) -> Pod:
+        """The pod of a new start: from the VM's template, with what its running pod asks for."""
+        made = self._instances.starts
+        if item.name not in made:
+            made[item.name] = self._made(item)
+        return made[item.name]
+
+    def _made(self, item: Instance) -> Pod:
+        fresh = (
+            replace(item, vmi=self._replica(item)) if item.vm is None else replace(item, vmi=None)
+        )
+        pod = Pod.from_object(start_object(self._instances, fresh), estimated=True)
+        name = target_name(item.name, 0)
+        if item.source_pod is None:
+            return pod.replace(name=name, node="")
+        held = self._world.pod(name_of(item.source_pod)) or Pod.from_object(item.source_pod)
+        return pod.replace(name=name, node="", requests=held.requests, priority=held.priority)
+
+    def _replica(self, item: Instance) -> KubernetesObject | None:
+        """The next VMI of a replica set, from its template; else the VMI as it is."""
+        owner = controller_of(item.vmi) or {}
+        for obj in self._snapshot.of("VirtualMachineInstanceReplicaSet"):
+            name = name_of(obj)
+            if (name.namespace, name.name) == (item.name.namespace, owner.get("name")):
+                template = at(obj, "spec", "template", default={})
+                metadata = {
+                    "namespace": name.namespace,
+                    "name": item.name.name,
+                    "labels": at(template, "metadata", "labels", default={}),
+                }
+                return {"metadata": metadata, "spec": template.get("spec") or {}}
+        return item.vmi
+
+    def _is_replaced(self, pod: Pod) -> bool:
+        """Whether a controller makes the pod again on another node."""
+        owner = controller_of(self._objects.get(pod.name))
+        if CREATED_BY in pod.labels or owner is None:
+            return False
+        return owner.get("kind") not in ("DaemonSet", "Node")
+
+    def _mask(self, nodes: Iterable[str]) -> Mask:
+        columns = self._world.state.columns
+        mask = columns.nowhere()
+        mask[[columns.index[node] for node in nodes]] = True
+        return mask
+
+    def _broken(self, lost: Sequence[str], restarts: Iterable[Restart]) -> tuple[Breach, ...]:
+        if not self._rules:
+            return ()
+        homes = {vm: node for node, vms in self._on_node.items() for vm in vms}
+        before: Occupancy = {vm: frozenset({node}) for vm, node in homes.items()}
+        there = {item.vm: item.to for item in restarts if item.to}
+        after: Occupancy = {
+            vm: frozenset({there.get(vm, node)})
+            for vm, node in homes.items()
+            if node not in lost or vm in there
+        }
+        touched = {vm for vm, node in homes.items() if node in lost}
+        return tuple(
+            breach
+            for rule in self._rules
+            if not rule.members.isdisjoint(touched)
+            for breach in worsened(rule.breaches(before), rule.breaches(after))
+        )
+
+
+def _starts_again(item: Instance) -> bool:
+    """KubeVirt starts the VM of a lost node again if its run strategy or a replica set says so."""
+    if item.vm is not None:
+        return run_strategy(item.vm) in _RESTARTING
+    return controller_of(item.vmi) is not None
+
+
+def _ends(
+    world: World, pods: Sequence[Pod], closed: Mask, wanted: Collection[NamespacedName] = ()
+) -> dict[NamespacedName, str] | None:
+    """Where each pod lands, "" if nowhere. What waits is tried again when others have landed.
+
+    None as soon as all `wanted` pods, if there are any, have landed or surely will.
+    """
+    ends = {pod.name: "" for pod in pods}
+    waiting, step = list(pods), len(pods) // _LOOKS + 1
+    certain = bool(wanted)
+    while waiting:
+        for number, pod in enumerate(waiting):
+            if certain and number % step == step - 1:
+                rest = waiting[number:]
+                ahead = [other for other in rest if other.name in wanted]
+                if PlacementBound(world, rest).surely_fit(ahead, closed):
+                    return None
+            ends[pod.name] = _placed(world, pod, closed)
+            certain = certain and (bool(ends[pod.name]) or pod.name not in wanted)
+        left = [pod for pod in waiting if not ends[pod.name]]
+        if len(left) == len(waiting):
+            break
+        certain, waiting = False, left
+    return ends
+
+
+def _placed(world: World, pod: Pod, closed: Mask) -> str:
+    """Place a pod where kube-scheduler would, the first by name among equals; "" if nowhere."""
+    numbers = np.flatnonzero(world.mask(pod) & ~closed)
+    if not len(numbers):
+        return ""
+    best = int(numbers[0])
+    if len(numbers) > 1:
+        best = int(numbers[int(np.argmax(world.totals(pod, numbers)))])
+    node = world.state.columns.names[best]
+    world.add(pod.replace(node=node), node)
+    return node
+
+
+def _why(world: World, pod: Pod, lost: Collection[str]) -> str:
+    """`0/3 nodes are available: 2 Insufficient memory, 1 …`, as kube-scheduler says it."""
+    judged = [verdict for verdict in world.judge(pod).nodes if verdict.node not in lost]
+    said = Counter(
+        reason
+        for verdict in judged
+        if verdict.reported is not None
+        for reason in verdict.reported.reasons
+    )
+    listed = ", ".join(
+        f"{count} {reason}" for reason, count in sorted(said.items(), key=lambda i: (-i[1], i[0]))
+    )
+    return f"0/{len(judged)} nodes are available: {listed}" if judged else "no node is left"

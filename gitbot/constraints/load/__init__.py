@@ -1,0 +1,1 @@
+"""Measured load: how it ranks nodes, after Trimaran."""

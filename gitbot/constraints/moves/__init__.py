@@ -1,0 +1,1 @@
+"""VMs that migrate: target pods, nodes that take them, running moves."""

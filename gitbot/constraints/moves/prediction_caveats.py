@@ -1,0 +1,123 @@
+"""What makes a verdict or a prediction about a pod less than certain, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gitbot.constraints.scheduler.filters.node_affinity import pinned_names
+from gitbot.constraints.scheduler.storage import is_bound
+from gitbot.constraints.scheduler.verdicts import Judgement
+from gitbot.constraints.scheduler.world import World
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.cluster.scheduling import AffinityTerm
+from gitbot.model.plan.diagnosis import Check, failed, warned
+from gitbot.model.text.wording import first_of
+
+ALWAYS_FOUND = 100  # feasible nodes that kube-scheduler looks for at least
+
+
+def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
+    """The checks of any pod, in a fixed order; empty if nothing is uncertain."""
+    if pod.gates:
+        words = f"held by scheduling gates: {', '.join(pod.gates)}"
+        yield failed("scheduling-gates", words)
+    if pod.scheduler != "default-scheduler":
+        yield warned(
+            "scheduler",
+            f"scheduler {pod.scheduler} decides, not kube-scheduler's default profile: "
+            "the prediction is not guaranteed",
+        )
+    if any(item.weight and item.term.malformed for item in pod.affinity.preferred_nodes):
+        yield warned(
+            "preferred-term",
+            "a preferred node affinity term cannot be read: kube-scheduler binds the pod "
+            "only where exactly one node is feasible",
+        )
+    if any(_defective(term) for term in _terms(pod)):
+        yield warned(
+            "namespace-selector",
+            "a namespaceSelector of NotIn and DoesNotExist alone reaches every namespace "
+            "in kube-scheduler 1.36 (a defect there); the verdict follows it",
+        )
+    yield from _not_looked_at(pod, world)
+    yield from _sampling(pod, world, judgement)
+    yield from _preemption(pod, world, judgement)
+
+
+def _terms(pod: Pod) -> tuple[AffinityTerm, ...]:
+    affinity = pod.affinity
+    preferred = (weighted.term for weighted in affinity.preferred_pods)
+    return (*affinity.required_pods, *affinity.required_anti, *preferred)
+
+
+def _defective(term: AffinityTerm) -> bool:
+    selector = term.namespace_selector
+    return (
+        selector is not None
+        and bool(selector.requirements)
+        and all(item.operator in {"NotIn", "DoesNotExist"} for item in selector.requirements)
+    )
+
+
+def _not_looked_at(pod: Pod, world: World) -> Iterator[Check]:
+    if pod.device_claims:
+        yield warned(
+            "device-claims",
+            f"resource claims {', '.join(pod.device_claims)} are not looked at: kube-scheduler "
+            "may find fewer nodes",
+        )
+    storage = world.state.facts.storage
+    named = ((name, storage.claim(pod.namespace, name)) for name in pod.claims)
+    unbound = [name for name, claim in named if claim is not None and not is_bound(claim)]
+    if unbound:
+        yield warned(
+            "storage-capacity",
+            f"claims {', '.join(unbound)} are not bound yet: free capacity of storage "
+            "(CSIStorageCapacity) is not looked at",
+        )
+
+
+def nodes_looked_for(count: int) -> int:
+    """How many feasible nodes kube-scheduler searches for among `count` before it stops.
+
+    Source: kube-scheduler 1.36, schedule_one.go (numFeasibleNodesToFind), default settings.
+    """
+    if count < ALWAYS_FOUND:
+        return count
+    percent = max(50 - count // 125, 5)
+    return max(count * percent // 100, ALWAYS_FOUND)
+
+
+def _sampling(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
+    pinned = pinned_names(pod)
+    names = {node.name for node in world.nodes}
+    count = len(names if pinned is None else names & pinned)
+    enough, feasible = nodes_looked_for(count), len(judgement.feasible)
+    if feasible > enough:
+        yield warned(
+            "sampling",
+            f"kube-scheduler stops at {enough} feasible nodes and scores those alone: the "
+            f"{feasible} feasible nodes are exact, their scores are those of all of them, and "
+            "which of them it looks at is chance",
+        )
+
+
+def _preemption(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
+    others = [item.name for item in world.state.nominated if item.name != pod.name]
+    if others:
+        listed = ", ".join(map(str, others))
+        yield warned("nominated-pods", f"room is kept for pods that wait for a node: {listed}")
+    if judgement.feasible or judgement.whole is not None:
+        return
+    lower = [
+        verdict.node
+        for verdict in judgement.nodes
+        if verdict.resolvable
+        and any(other.priority < pod.priority for other in world.pods_on(verdict.node))
+    ]
+    if lower:
+        yield warned(
+            "preemption",
+            "no node takes it as things are; kube-scheduler may evict pods of lower priority on "
+            f"{first_of(lower, 4)}",
+        )

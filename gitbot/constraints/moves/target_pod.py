@@ -1,0 +1,174 @@
+"""The pod that a live migration would create, decoded: what we ask the scheduler about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gitbot.constraints.moves.instances import Instance, Instances
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
+from gitbot.kubevirt.kubevirt_object import setting
+from gitbot.kubevirt.target_pod import source_pod, target_pod
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.cluster.resource_requests import Requests, limits_of, requests_of
+from gitbot.model.text.decoding import decoding
+
+
+def target_of(
+    source: ClusterSnapshot | Instances,
+    vmi_name: NamespacedName,
+    added_node_selector: Mapping[str, str] | None = None,
+) -> Pod:
+    """The target pod of a migration that would start now; the start of a stopped VM.
+
+    Built from the VMI and its running launcher pod, else from the VM, marked `estimated`. Pass
+    Instances if you ask about many VMs. Raises KeyError if neither VMI nor VM exists.
+    """
+    instances = source if isinstance(source, Instances) else Instances.of(source)
+    if added_node_selector:
+        return _target_of(instances, vmi_name, added_node_selector)
+    if vmi_name not in instances.targets:
+        instances.targets[vmi_name] = _target_of(instances, vmi_name, {})
+    return instances.targets[vmi_name]
+
+
+def target_requests(instances: Instances, vmi_name: NamespacedName) -> Requests:
+    """The requests of `target_of`, read from the running pod alone where that gives all of them.
+
+    For counting VMs that nobody moves: their target pods are not made for it.
+    """
+    instance = instances[vmi_name]
+    spec = (instance.source_pod or {}).get("spec") or {}
+    rendered = spec.get("initContainers") or setting(instances.kubevirt, "defaultRuntimeClass")
+    known = instance.vmi is not None and spec.get("containers") and not _resized(instance.vmi)
+    if vmi_name in instances.targets or rendered or not (known and instance.node):
+        return target_of(instances, vmi_name).requests
+    return requests_of({"spec": spec})
+
+
+def _target_of(instances: Instances, vmi_name: NamespacedName, added: Mapping[str, str]) -> Pod:
+    instance = instances[vmi_name]
+    obj = (
+        target_object(instances, instance, added, whole=False)
+        if instance.node
+        else start_object(instances, instance)
+    )
+    pod = Pod.from_object(obj, estimated=instance.source_pod is None)
+    if vmi_name.namespace in instances.quotas:
+        pod = pod.replace(limits=limits_of(obj))
+    return pod.replace(name=target_name(vmi_name), node="", finished=False, terminating=False)
+
+
+def target_name(vm: NamespacedName, number: int = 1) -> NamespacedName:
+    """A name for a pod that has none yet; two targets of one VM differ in `number`."""
+    return NamespacedName(namespace=vm.namespace, name=f"virt-launcher-{vm.name}-target-{number}")
+
+
+def pinned(pod: Pod, added_node_selector: Mapping[str, str]) -> Pod:
+    """The same pod under another addedNodeSelector; the VM's own value wins for an equal key."""
+    if not added_node_selector:
+        return pod
+    return pod.replace(node_selector={**added_node_selector, **pod.node_selector})
+
+
+def target_object(
+    instances: Instances, instance: Instance, added: Mapping[str, str], *, whole: bool = True
+) -> KubernetesObject:
+    """The target pod as the API server would store it. SnapshotError if the VMI is malformed.
+
+    Unless it is asked for as a `whole`, what follows from the running pod is not worked out again.
+    """
+    with decoding("VirtualMachineInstance", {"metadata": _metadata(instance)}):
+        return _target_object(instances, instance, added, whole=whole)
+
+
+def _metadata(instance: Instance) -> Mapping[str, str]:
+    return {"namespace": instance.name.namespace, "name": instance.name.name}
+
+
+def _target_object(
+    instances: Instances, instance: Instance, added: Mapping[str, str], *, whole: bool
+) -> KubernetesObject:
+    vmi = instance.vmi if instance.vmi is not None else _vmi_of(instance)
+    namespace = instance.name.namespace
+    held = instance.source_pod if not _resized(vmi) else None
+    real: Mapping[str, Any] = (held or {}).get("spec") or {}
+    if not isinstance(at(vmi, "spec", "domain", default={}), Mapping):
+        raise ValueError("expected a mapping at spec.domain")  # noqa: TRY004 - becomes a SnapshotError
+    pod = target_pod(
+        vmi=vmi,
+        source_pod=instance.source_pod,
+        migration={"spec": {"addedNodeSelector": dict(added)}},
+        kubevirt=instances.kubevirt,
+        source_node=instances.nodes.get(instance.node),
+        namespace_object=instances.namespaces.get(namespace),
+        quotas=instances.quotas.get(namespace, ()),
+        claims=instances.claims.get(namespace, {}),
+        classes=instances.classes,
+        containers=None if whole else real.get("containers") or None,
+    )
+    name = target_name(instance.name).name
+    pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
+    if held is not None:
+        pod["spec"] = _with_real_requests(pod["spec"], real)
+    return pod
+
+
+def start_object(instances: Instances, instance: Instance) -> KubernetesObject:
+    with decoding("VirtualMachine", {"metadata": _metadata(instance)}):
+        return _start_object(instances, instance)
+
+
+def _start_object(instances: Instances, instance: Instance) -> KubernetesObject:
+    namespace = instance.name.namespace
+    pod = source_pod(
+        instance.vmi if instance.vmi is not None else _vmi_of(instance),
+        instances.kubevirt,
+        instances.namespaces.get(namespace),
+        quotas=instances.quotas.get(namespace, ()),
+        claims=instances.claims.get(namespace, {}),
+        classes=instances.classes,
+    )
+    name = target_name(instance.name, 0).name
+    pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
+    return pod
+
+
+def _vmi_of(instance: Instance) -> KubernetesObject:
+    template = at(instance.vm, "spec", "template")
+    if not isinstance(template, Mapping) or not isinstance(template.get("spec"), Mapping):
+        raise ValueError("found no spec.template.spec")  # noqa: TRY004 - becomes a SnapshotError
+    metadata = {**(template.get("metadata") or {})}
+    metadata |= {"namespace": instance.name.namespace, "name": instance.name.name}
+    return {"metadata": metadata, "spec": template["spec"]}
+
+
+def _resized(vmi: KubernetesObject) -> bool:
+    """Whether the VMI asks for more or less than its pod has. The next pod gets that amount."""
+    return any(
+        (condition_of(vmi, name) or {}).get("status") == "True"
+        for name in ("HotVCPUChange", "HotMemoryChange")
+    )
+
+
+def _with_real_requests(spec: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
+    """The target with the requests that the running pod really has.
+
+    A mutating webhook or another KubeVirt release may have changed what the formulas give, and will
+    do so again. Ordinary init containers come only from the target: a source pod has some (volume
+    of a container disk) that a target lacks.
+    """
+    rendered = {item.get("name") for item in spec.get("initContainers") or ()}
+    initial = [
+        item
+        for item in source.get("initContainers") or ()
+        if item.get("name") in rendered or item.get("restartPolicy") == "Always"
+    ]
+    result = {**spec, "containers": list(source.get("containers") or spec.get("containers") or ())}
+    result["initContainers"] = initial
+    for key in ("resources", "overhead"):
+        if source.get(key) is not None:
+            result[key] = source[key]
+    return result

@@ -1,0 +1,1 @@
+"""A plan state by state through the constraints' own checks. It trusts no planner."""

@@ -1,0 +1,1 @@
+"""Placement rules: data, check, counts and explanation."""

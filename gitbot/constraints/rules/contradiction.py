@@ -1,0 +1,119 @@
+"""Rules that cannot all hold: the smallest sets of which no placement of the VMs keeps every rule.
+
+A search over all placements of the running members, on nodes that differ to the rules. Room, taints
+and migrations are left out: what is found here no free node and no order of moves can mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gitbot.constraints.rules.placement_rule import PlacementRule
+from gitbot.constraints.rules.rule_parts import NodePart
+from gitbot.constraints.rules.worsening import monotone, signature
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.plan.constraint import Occupancy, RuleConstraint
+
+_MOST_STATES = 5_000  # beyond it nothing is claimed
+_MOST_MEMBERS = 64
+_SAMPLE = 100  # nodes, about
+_MOST_SETS = 4  # of one list of rules
+
+Homes = Mapping[NamespacedName, str]
+
+
+def smallest_sets(
+    homes: Homes, able: Sequence[str], rules: list[RuleConstraint]
+) -> Iterator[list[RuleConstraint]]:
+    """Smallest sets one after the other: each time without one rule of the last.
+
+    `homes` says where VMs are, `able` are nodes that they may go to.
+    """
+    some = able[:: max(1, len(able) // _SAMPLE)]
+    if not _impossible(homes, rules, _alike(homes, some, rules)):
+        return  # a placement on some nodes is one on all
+    nodes = _alike(homes, able, rules)
+    for _ in range(_MOST_SETS):
+        found = _smallest(homes, rules, nodes)
+        if not found:
+            return
+        yield found
+        rules = [rule for rule in rules if rule is not found[0]]
+
+
+def _alike(homes: Homes, able: Sequence[str], rules: Sequence[RuleConstraint]) -> tuple[str, ...]:
+    """One node of each kind that the rules tell apart, of those and where their VMs run."""
+    here = {homes[vm] for rule in rules for vm in rule.members if vm in homes}
+    kinds: dict[object, str] = {}
+    for node in sorted(here.union(able)):
+        kinds.setdefault(tuple(signature(rule, node) for rule in rules), node)
+    return tuple(kinds.values())
+
+
+def _smallest(
+    homes: Homes, rules: list[RuleConstraint], nodes: Sequence[str]
+) -> list[RuleConstraint]:
+    """Rules that cannot all hold, none of which can be left out; empty if that is not proven."""
+    if not _impossible(homes, rules, nodes):
+        return []
+    for rule in list(rules):
+        rest = [other for other in rules if other is not rule]
+        if _impossible(homes, rest, nodes):
+            rules = rest
+    return rules
+
+
+def _impossible(homes: Homes, rules: Sequence[RuleConstraint], nodes: Sequence[str]) -> bool:
+    """Whether no placement keeps all rules. False if the search ends before it knows."""
+    members = frozenset[NamespacedName]().union(*(rule.members for rule in rules))
+    vms = sorted(vm for vm in members if vm in homes)
+    if not vms or len(vms) > _MOST_MEMBERS:
+        return False
+    return _UnsatisfiableCoreSearch(rules, vms, nodes, homes).is_hopeless
+
+
+class _UnsatisfiableCoreSearch:
+    """Depth first, the VMs first that some rule keeps on some nodes, each first where it is."""
+
+    def __init__(
+        self,
+        rules: Sequence[RuleConstraint],
+        vms: Sequence[NamespacedName],
+        nodes: Sequence[str],
+        homes: Homes,
+    ) -> None:
+        self._over = {vm: [rule for rule in rules if vm in rule.members] for vm in vms}
+        self._final = [rule for rule in rules if not monotone(rule)]
+        self._left = _MOST_STATES
+        narrow = {vm for vm in vms if any(map(_about_nodes, self._over[vm]))}
+        self._order = sorted(vms, key=lambda vm: (vm not in narrow, vm))
+        self._nodes, self._homes = nodes, homes
+
+    @property
+    def is_hopeless(self) -> bool:
+        found = self._place({}, 0)
+        return not found and self._left > 0
+
+    def _place(self, places: dict[NamespacedName, frozenset[str]], depth: int) -> bool:
+        """Whether the rest finds places; False as well if the states are used up."""
+        if depth == len(self._order):
+            return not any(rule.breaches(places) for rule in self._final)
+        vm = self._order[depth]
+        for node in (self._homes[vm], *self._nodes):
+            if self._left <= 0:
+                return False
+            self._left -= 1
+            there = {**places, vm: frozenset({node})}
+            if self._keeps(places, vm, node) and self._place(there, depth + 1):
+                return True
+        return False
+
+    def _keeps(self, places: Occupancy, vm: NamespacedName, node: str) -> bool:
+        """Rules that more VMs cannot mend hold with the VM there."""
+        there = {**places, vm: frozenset({node})}
+        return not any(monotone(rule) and rule.breaches(there) for rule in self._over[vm])
+
+
+def _about_nodes(rule: RuleConstraint) -> bool:
+    parts = rule.parts if isinstance(rule, PlacementRule) else ()
+    return any(isinstance(part, NodePart) for part in parts)

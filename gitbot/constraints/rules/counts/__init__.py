@@ -1,0 +1,1 @@
+"""Rules as counts by domain: the fast form that the planner asks."""

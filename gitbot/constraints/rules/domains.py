@@ -1,0 +1,121 @@
+"""Topology domains of nodes, and their names in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from gitbot.constraints.scheduler.label_index import LabelIndex
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.selectors import LabelMatcher, NodeMatcher
+from gitbot.model.cluster.node import Node
+from gitbot.model.cluster.scheduling import HOSTNAME, ZONE
+from gitbot.model.text.wording import first_of
+
+_OLD_KEYS = {
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+}
+
+
+class Domains:
+    """Label values of nodes by key."""
+
+    __slots__ = ("_by_label", "_columns", "_matching", "_values", "names", "nodes")
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self.nodes = {node.name: node for node in sorted(nodes, key=lambda node: node.name)}
+        self.names = frozenset(self.nodes)
+        self._columns: dict[str, dict[str, str]] = {}
+        self._values: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
+        self._matching: dict[tuple[NodeMatcher, ...], frozenset[str]] = {}
+        self._by_label: LabelIndex[Node] | None = None
+
+    def column(self, key: str) -> Mapping[str, str]:
+        """Node to value, for nodes that have the label."""
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = {
+                name: node.labels[key] for name, node in self.nodes.items() if key in node.labels
+            }
+        return column
+
+    def values(self, key: str, among: frozenset[str] | None = None) -> tuple[str, ...]:
+        """The values that nodes have, of all nodes or of some; sorted."""
+        nodes = self.names if among is None else among
+        found = self._values.get((key, nodes))
+        if found is None:
+            column = self.column(key)
+            held = {column[node] for node in nodes if node in column}
+            found = self._values[key, nodes] = tuple(sorted(held))
+        return found
+
+    def matching(self, terms: Iterable[NodeMatcher]) -> frozenset[str]:
+        """The nodes that at least one of the terms matches."""
+        wanted = tuple(terms)
+        found = self._matching.get(wanted)
+        if found is None:
+            found = self._matching[wanted] = frozenset(
+                node.name
+                for term in wanted
+                for node in self._candidates(term)
+                if term.matches(node.labels, node.name)
+            )
+        return found
+
+    def _candidates(self, term: NodeMatcher) -> Iterator[Node]:
+        if term.pinned_names is not None:
+            return (self.nodes[name] for name in term.pinned_names if name in self.nodes)
+        if self._by_label is None:
+            self._by_label = LabelIndex(("", node.labels, node) for node in self.nodes.values())
+        return self._by_label.matching(LabelMatcher(requirements=term.expressions))
+
+    def unlabelled(self, key: str) -> tuple[str, ...]:
+        column = self.column(key)
+        return tuple(name for name in self.nodes if name not in column)
+
+
+def domain_words(key: str, value: str) -> str:
+    """`zone scu`, `node kni-worker2`, or `rack=r7` with the full key."""
+    match key:
+        case "topology.kubernetes.io/zone":
+            return f"zone {value}"
+        case "kubernetes.io/hostname":
+            return f"node {value}"
+        case "topology.kubernetes.io/region":
+            return f"region {value}"
+        case _:
+            return f"{key}={value}"
+
+
+def people(vms: Iterable[NamespacedName], places: Mapping[NamespacedName, Iterable[str]]) -> str:
+    """`mssql2016 on kni-worker2, …`: names without the namespace, at most four."""
+    return first_of([f"{vm.name} on {'+'.join(sorted(places[vm]))}" for vm in sorted(vms)], 4)
+
+
+def key_advice(
+    domains: Domains, key: str, *, among: Collection[str] | None = None
+) -> tuple[str, ...]:
+    """What is wrong with a topology key on these nodes, and a better key if one is known.
+
+    Missing labels are reported for the nodes `among` only; None means all nodes.
+    """
+    lines = []
+    if key in _OLD_KEYS:
+        lines.append(f"{key} is deprecated; write {_OLD_KEYS[key]}")
+    if domains.nodes and not domains.column(key):
+        lines.append(f"no node has label {key}{_nearest(domains, key)}")
+    elif missing := [n for n in domains.unlabelled(key) if among is None or n in among]:
+        lines.append(f"nodes without label {key}: {', '.join(missing)}")
+    return tuple(lines)
+
+
+def _nearest(domains: Domains, key: str) -> str:
+    """A key that nodes have and that ends in the same word, or the hostname's usual mistake."""
+    word = key.rpartition("/")[2]
+    present = sorted({label for node in domains.nodes.values() for label in node.labels})
+    alike = [label for label in present if label.rpartition("/")[2] == word]
+    if word == "hostname":
+        alike = [HOSTNAME]
+    return f"; write {alike[0]}" if alike else ""

@@ -1,0 +1,315 @@
+"""The four parts of a PlacementRule as checks over an occupancy: nodes, near, apart, spread."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import ClassVar, Protocol
+
+from gitbot.constraints.rules.domains import Domains, domain_words, people
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.cluster.scheduling import SpreadConstraint
+from gitbot.model.plan.constraint import Occupancy
+
+_NOWHERE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartBreach:
+    """One way in which a part does not hold: key and amount of a Breach, words, VMs."""
+
+    key: str
+    amount: int
+    message: str
+    vms: tuple[NamespacedName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peers:
+    """What one affinity term matches: VMs, and nodes with other pods that do not move."""
+
+    topology_key: str
+    vms: frozenset[NamespacedName]
+    fixed: frozenset[str]
+
+
+class RulePart(Protocol):
+    """One part of a PlacementRule."""
+
+    @property
+    def members(self) -> frozenset[NamespacedName]: ...
+
+    @property
+    def monotone(self) -> bool:
+        """Whether giving up a place never makes it worse."""
+
+    def signature(self, node: str) -> object:
+        """The part treats nodes with equal signatures alike."""
+
+    def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]: ...
+
+    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        """Why the VM may not be on the node; "" if it may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePart:
+    """The VMs belong on some nodes only. `weight` is the amount of each breach."""
+
+    name: str
+    subjects: frozenset[NamespacedName]
+    nodes: frozenset[str]
+    wanted: str
+    weight: int = 1
+    monotone: ClassVar[bool] = True  # a place given up cannot become a wrong place
+
+    @property
+    def members(self) -> frozenset[NamespacedName]:
+        return self.subjects
+
+    def signature(self, node: str) -> object:
+        return node in self.nodes
+
+    def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]:
+        for vm in sorted(self.subjects & occupancy.keys()):
+            wrong = sorted(occupancy[vm] - self.nodes)
+            if wrong:
+                yield PartBreach(
+                    key=f"{self.name}:{vm}",
+                    amount=self.weight,
+                    message=f"{vm.name} is on {wrong[0]}, but belongs on {self.wanted}",
+                    vms=(vm,),
+                )
+
+    def explain(self, vm: NamespacedName, node: str, _occupancy: Occupancy) -> str:
+        if vm not in self.subjects or node in self.nodes:
+            return ""
+        return f"{vm.name} belongs on {self.wanted}, which {node} is not"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TermPart:
+    """`terms` holds, for each subject, its terms with what matches them."""
+
+    name: str
+    domains: Domains
+    terms: Mapping[NamespacedName, tuple[Peers, ...]]
+    weight: int = 1
+
+    @property
+    def members(self) -> frozenset[NamespacedName]:
+        others = (peers.vms for terms in self.terms.values() for peers in terms)
+        return frozenset(self.terms).union(*others)
+
+    def signature(self, node: str) -> object:
+        keys = sorted({peers.topology_key for terms in self.terms.values() for peers in terms})
+        return tuple(self.domains.column(key).get(node) for key in keys)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AffinityPart(_TermPart):
+    """Each VM has company in its domain, for each of its terms; as podAffinity.
+
+    What matches a term here matches all terms of its subject. `first` are the subjects that match
+    their own terms, and so may be alone if nothing else matches.
+    """
+
+    first: frozenset[NamespacedName] = frozenset()
+    monotone: ClassVar[bool] = False  # it gets worse when company leaves
+
+    def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]:
+        if self._all_near(occupancy):
+            return
+        held: dict[int, Counter[str]] = {}
+        for vm in sorted(self.terms.keys() & occupancy.keys()):
+            if all(self._near(vm, node, occupancy, held) for node in occupancy[vm]):
+                continue
+            words = [self._alone(vm, node, occupancy) for node in sorted(occupancy[vm])]
+            found = next((text for text in words if text), "")
+            if found:
+                yield PartBreach(
+                    key=f"{self.name}:{vm}", amount=self.weight, message=found, vms=(vm,)
+                )
+
+    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        return self._alone(vm, node, occupancy) if vm in self.terms else ""
+
+    def _all_near(self, occupancy: Occupancy) -> bool:
+        """Whether each term's VMs are several and share one domain: a quick test."""
+        seen: set[int] = set()
+        for vm, terms in self.terms.items():
+            for peers in terms:
+                if vm not in peers.vms:
+                    return False
+                if id(peers) not in seen:
+                    seen.add(id(peers))
+                    get = self.domains.column(peers.topology_key).get
+                    places = [occupancy.get(other, _NOWHERE) for other in peers.vms]
+                    values = set(map(get, chain.from_iterable(places)))
+                    if len(values) > 1 or None in values or sum(map(bool, places)) == 1:
+                        return False
+        return True
+
+    def _near(
+        self,
+        vm: NamespacedName,
+        node: str,
+        occupancy: Occupancy,
+        held: dict[int, Counter[str]],
+    ) -> bool:
+        """Whether another of its VMs shares the domain, for each term; `held` counts them."""
+        for peers in self.terms[vm]:
+            column = self.domains.column(peers.topology_key)
+            if id(peers) not in held:
+                held[id(peers)] = Counter(
+                    value
+                    for other in peers.vms
+                    for value in {
+                        column[place] for place in occupancy.get(other, ()) if place in column
+                    }
+                )
+            if node not in column or held[id(peers)][column[node]] <= (vm in peers.vms):
+                return False
+        return True
+
+    def _alone(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        for peers in self.terms[vm]:
+            column = self.domains.column(peers.topology_key)
+            value = column.get(node)
+            if value is None:
+                return f"{node} has no label {peers.topology_key}, which {vm.name} needs there"
+            others = [other for other in peers.vms if other != vm and occupancy.get(other)]
+            if vm in self.first and not others and not peers.fixed:
+                continue
+            near = any(column.get(place) == value for other in others for place in occupancy[other])
+            if not near and not any(column.get(place) == value for place in peers.fixed):
+                where = domain_words(peers.topology_key, value)
+                wanted = ", ".join(sorted(other.name for other in peers.vms - {vm})[:3])
+                wanted = wanted or ("pods that do not move" if peers.fixed else "nothing matches")
+                return f"{where} has no VM or pod that {vm.name} must be near ({wanted})"
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AntiAffinityPart(_TermPart):
+    """No VM shares a domain with what its terms match; as podAntiAffinity.
+
+    The amount of a breach is the number of pairs in one domain, times the weight.
+    """
+
+    monotone: ClassVar[bool] = True  # a place given up cannot form a pair
+
+    def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]:
+        pairs: dict[tuple[str, str], set[tuple[NamespacedName, ...]]] = {}
+        for vm in sorted(self.terms.keys() & occupancy.keys()):
+            for key, value, other in self._clashes(vm, occupancy[vm], occupancy):
+                pair = tuple(sorted({vm, other} if other is not None else {vm}))
+                pairs.setdefault((key, value), set()).add(pair)
+        for (key, value), found in sorted(pairs.items()):
+            vms = tuple(sorted({vm for pair in found for vm in pair}))
+            places = {vm: occupancy[vm] for vm in vms}
+            yield PartBreach(
+                key=f"{self.name}:{key}={value}",
+                amount=self.weight * len(found),
+                message=f"{domain_words(key, value)} holds what must be apart: "
+                f"{people(vms, places)}",
+                vms=vms,
+            )
+
+    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        places = {**occupancy, vm: frozenset({node})}
+        for subject in sorted(self.terms):
+            if subject != vm and subject not in places:
+                continue
+            held = places.get(subject, frozenset())
+            for key, value, other in self._clashes(subject, held, places):
+                if vm in (subject, other):
+                    foe = other if subject == vm else subject
+                    who = people([foe], places) if foe is not None else "a pod that it must shun"
+                    return f"{domain_words(key, value)} already holds {who}"
+        return ""
+
+    def _clashes(
+        self, vm: NamespacedName, nodes: frozenset[str], occupancy: Occupancy
+    ) -> Iterator[tuple[str, str, NamespacedName | None]]:
+        for peers in self.terms[vm]:
+            column = self.domains.column(peers.topology_key)
+            values = {column[node] for node in nodes if node in column}
+            for other in sorted(peers.vms - {vm}):
+                for place in occupancy.get(other, ()):
+                    if column.get(place) in values:
+                        yield peers.topology_key, column[place], other
+            for place in sorted(peers.fixed):
+                if column.get(place) in values:
+                    yield peers.topology_key, column[place], None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadPart:
+    """The counted VMs differ by at most maxSkew between domains; as topologySpreadConstraints.
+
+    Domains are those of `nodes`, empty ones included. The amount is the skew above the maximum.
+    """
+
+    name: str
+    domains: Domains
+    constraint: SpreadConstraint
+    counted: frozenset[NamespacedName]
+    nodes: frozenset[str]
+    fixed: tuple[str, ...] = ()
+    monotone: ClassVar[bool] = False  # a place given up lowers the minimum
+
+    @property
+    def members(self) -> frozenset[NamespacedName]:
+        return self.counted
+
+    def signature(self, node: str) -> object:
+        return self.domains.column(self.constraint.topology_key).get(node), node in self.nodes
+
+    def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]:
+        key = self.constraint.topology_key
+        counts = self._counts(occupancy)
+        if not counts:
+            return
+        least = 0 if len(counts) < self.constraint.min_domains else min(counts.values())
+        most = max(counts.values())
+        excess = most - least - self.constraint.max_skew
+        if excess > 0:
+            listed = ", ".join(f"{value}: {count}" for value, count in sorted(counts.items()))
+            yield PartBreach(
+                key=self.name,
+                amount=excess,
+                message=f"skew {most - least} over {key} is above {self.constraint.max_skew} "
+                f"({listed})",
+                vms=tuple(sorted(self.counted & occupancy.keys())),
+            )
+
+    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        key = self.constraint.topology_key
+        if vm not in self.counted:
+            return ""
+        value = self.domains.column(key).get(node)
+        if value is None:
+            return f"{node} has no label {key}, which the spread of {vm.name} needs"
+        counts = self._counts({other: held for other, held in occupancy.items() if other != vm})
+        least = 0 if len(counts) < self.constraint.min_domains else min(counts.values(), default=0)
+        skew = counts.get(value, 0) + 1 - least
+        if skew <= self.constraint.max_skew:
+            return ""
+        where = domain_words(key, value)
+        there, limit = counts.get(value, 0), self.constraint.max_skew
+        return f"{where} holds {there} already: skew {skew} > {limit}"
+
+    def _counts(self, occupancy: Occupancy) -> dict[str, int]:
+        column = self.domains.column(self.constraint.topology_key)
+        values = self.domains.values(self.constraint.topology_key, self.nodes)
+        counts = dict.fromkeys(values, 0)
+        for vm in self.counted & occupancy.keys():
+            for value in {column[node] for node in occupancy[vm] & self.nodes if node in column}:
+                counts[value] = counts.get(value, 0) + 1
+        for node in self.fixed:
+            if node in column:
+                counts[column[node]] = counts.get(column[node], 0) + 1
+        return counts

@@ -1,0 +1,1 @@
+"""kube-scheduler's state and decisions: pods on nodes, filters, scores."""

@@ -1,0 +1,107 @@
+"""What stays the same while pods move: nodes, namespaces, volumes, services. Forks share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from gitbot.constraints.scheduler.pod_masks import StandingMasks
+from gitbot.constraints.scheduler.storage import Storage
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of
+from gitbot.kubernetes.selectors import LabelMatcher
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.columns import NodeColumns, Numbers
+from gitbot.model.cluster.node import Node
+from gitbot.model.grouping import grouped
+
+FACT_KINDS = (
+    "CSINode",
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "ReplicaSet",
+    "ReplicationController",
+    "Service",
+    "StatefulSet",
+    "StorageClass",
+    "VolumeAttachment",
+)
+"""The kinds that the standing facts are made of."""
+
+
+class StandingFacts:
+    """The fixed facts of one snapshot, decoded.
+
+    `services` and `owners` hold (namespace, selector) for default spreading: services are keyed by
+    namespace, owners by (kind, namespace, name).
+    """
+
+    __slots__ = (
+        "columns",
+        "namespaces",
+        "owners",
+        "services",
+        "standing",
+        "storage",
+        "volume_room",
+    )
+
+    def __init__(self, snapshot: ClusterSnapshot) -> None:
+        nodes = tuple(Node.from_object(obj) for obj in snapshot.of("Node"))
+        self.columns = NodeColumns(tuple(sorted(nodes, key=lambda node: node.name)))
+        self.namespaces = {
+            name_of(obj).name: namespace_labels(name_of(obj).name, labels_of(obj))
+            for obj in snapshot.of("Namespace")
+        }
+        self.storage = Storage(snapshot)
+        self.standing = StandingMasks()
+        self.volume_room = _volume_room(self.columns, self.storage)
+        self.services = _services(snapshot.of("Service"))
+        self.owners = _owners(snapshot)
+
+    def labels_of_namespace(self, name: str) -> Mapping[str, str]:
+        """A namespace's labels; only its name label if the snapshot does not have it."""
+        return self.namespaces.get(name) or namespace_labels(name, {})
+
+
+def namespace_labels(name: str, labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Labels with the name label that the API server adds to every namespace."""
+    return {**labels, "kubernetes.io/metadata.name": name}
+
+
+def _volume_room(columns: NodeColumns, storage: Storage) -> dict[str, Numbers]:
+    """Driver to the volumes that a node can attach besides its VolumeAttachments, (nodes,)."""
+    found: dict[str, Numbers] = {}
+    for name, limits in storage.drivers.items():
+        number = columns.index.get(name)
+        for driver, limit in limits.items():
+            if number is None:
+                continue
+            room = found.setdefault(driver, np.full(len(columns), _UNLIMITED, dtype=np.int64))
+            room[number] = limit - len(set(storage.attached(name, driver)))
+    return found
+
+
+_UNLIMITED = 2**62
+
+
+def _services(objects: Iterable[KubernetesObject]) -> dict[str, tuple[LabelMatcher, ...]]:
+    return grouped(
+        (name_of(obj).namespace, LabelMatcher.of({"matchLabels": selector}))
+        for obj in objects
+        if (selector := at(obj, "spec", "selector", default={}))
+    )
+
+
+def _owners(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], LabelMatcher]:
+    found: dict[tuple[str, str, str], LabelMatcher] = {}
+    for kind in ("ReplicaSet", "ReplicationController", "StatefulSet"):
+        for obj in snapshot.of(kind):
+            raw = at(obj, "spec", "selector")
+            if raw is not None:
+                selector = {"matchLabels": raw} if kind == "ReplicationController" else raw
+                name = name_of(obj)
+                found[kind, name.namespace, name.name] = LabelMatcher.of(selector)
+    return found

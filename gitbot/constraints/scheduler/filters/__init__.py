@@ -1,0 +1,1 @@
+"""kube-scheduler's filter plugins, one file each."""

@@ -1,0 +1,91 @@
+"""The filters and scorers in kube-scheduler's order. A new constraint is one file and one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gitbot.constraints.scheduler.filters import (
+    inter_pod_affinity,
+    node_affinity,
+    node_name,
+    node_unschedulable,
+    ports,
+    resources,
+    taints,
+    topology_spread,
+    volume_binding,
+    volume_limits,
+    volume_restrictions,
+    volume_zone,
+)
+from gitbot.constraints.scheduler.node_state import State
+from gitbot.constraints.scheduler.scorer import Filter, Scorer, no_preference
+from gitbot.constraints.scheduler.scores import (
+    affinity_score,
+    image_locality,
+    resource_scores,
+    spread_score,
+)
+from gitbot.model.cluster.pod import Pod
+
+FILTERS: tuple[Callable[[State, Pod], Filter | None], ...] = (
+    node_unschedulable.prepare,
+    node_name.prepare,
+    taints.prepare,
+    node_affinity.prepare,
+    ports.prepare,
+    resources.prepare,
+    volume_restrictions.prepare,
+    volume_limits.prepare,
+    volume_binding.prepare,
+    volume_zone.prepare,
+    topology_spread.prepare,
+    inter_pod_affinity.prepare,
+)
+
+PLUGINS = (
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "PodTopologySpread",
+    "InterPodAffinity",
+)
+
+BY_NODES = (node_name.prepare, taints.prepare, node_affinity.prepare)
+BY_CLAIMS = (volume_binding.prepare, volume_zone.prepare)
+"""Those that look at nodes, or at nodes and claims: their answer stands while pods move."""
+
+MOVING = tuple(prepare for prepare in FILTERS if prepare not in (*BY_NODES, *BY_CLAIMS))
+
+SCORERS: tuple[Scorer, ...] = (
+    Scorer(plugin="TaintToleration", weight=3, score=taints.score),
+    Scorer(plugin="NodeAffinity", weight=2, score=node_affinity.score),
+    Scorer(plugin="NodeResourcesFit", weight=1, score=resource_scores.least_allocated),
+    Scorer(plugin="PodTopologySpread", weight=2, score=spread_score.score),
+    Scorer(plugin="InterPodAffinity", weight=2, score=affinity_score.score),
+    Scorer(plugin="DynamicResources", weight=2, score=no_preference),
+    Scorer(
+        plugin="NodeResourcesBalancedAllocation",
+        weight=1,
+        score=resource_scores.balanced_allocation,
+    ),
+    Scorer(plugin="ImageLocality", weight=1, score=image_locality.score),
+)
+
+TOTALS: tuple[Scorer, ...] = (
+    *(
+        scorer
+        for scorer in SCORERS
+        if scorer.plugin not in ("NodeResourcesFit", "NodeResourcesBalancedAllocation")
+        and scorer.score is not no_preference
+    ),
+    Scorer(plugin="NodeResources", weight=1, score=resource_scores.allocated),
+)
+"""The same in total, with the two scores that each pod changes worked out in one go."""

@@ -1,0 +1,176 @@
+"""The snapshot and the migrations of one read of the cluster, indexed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gitbot.kubernetes.labels import MANAGED_BY
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
+from gitbot.kubernetes.phases import is_final
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.grouping import grouped
+from gitbot.model.plan.constraint import Breach, Occupancy, worsened
+from gitbot.model.plan.plan import Move, NodeRef
+from gitbot.model.plan.problem import Limits, PlacementProblem
+
+JOB_NAME = "kubevirt.io/migrationJobName"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """Instances, nodes and migrations by name."""
+
+    instances: Mapping[NamespacedName, KubernetesObject]
+    nodes: Mapping[str, KubernetesObject]
+    migrations: Mapping[NamespacedName, KubernetesObject]
+    unfinished: tuple[KubernetesObject, ...]  # migrations of all movers, sorted
+    by_node: Mapping[str, tuple[NamespacedName, ...]]
+    job_names: frozenset[tuple[str, str]]  # (namespace, VMIM name) that pods remember
+    zone_key: str
+
+    @classmethod
+    def of(
+        cls, problem: PlacementProblem, migrations: tuple[KubernetesObject, ...]
+    ) -> ClusterFacts:
+        snapshot = problem.snapshot
+        instances = snapshot.of("VirtualMachineInstance")
+        return cls(
+            instances={name_of(instance): instance for instance in instances},
+            nodes={name_of(node).name: node for node in snapshot.of("Node")},
+            migrations={name_of(migration): migration for migration in migrations},
+            unfinished=tuple(
+                sorted((item for item in migrations if not is_final(item)), key=name_of)
+            ),
+            by_node=grouped(
+                (node, name_of(instance))
+                for instance in sorted(instances, key=name_of)
+                if (node := at(instance, "status", "nodeName"))
+            ),
+            job_names=_job_names(snapshot),
+            zone_key=problem.zone_key,
+        )
+
+    def node_of(self, vm: NamespacedName) -> str:
+        return str(at(self.instances.get(vm, {}), "status", "nodeName", default=""))
+
+    def zone_of(self, node: str) -> str:
+        return labels_of(self.nodes.get(node, {})).get(self.zone_key, "")
+
+    def as_is(self, move: Move) -> Move:
+        """The move from where the VM is now."""
+        node = self.node_of(move.vm.namespaced_name) or move.source.node
+        source = NodeRef(node=node, zone=self.zone_of(node))
+        return move if source == move.source else replace(move, source=source)
+
+    def satisfies(self, node: str, move: Move) -> bool:
+        labels = labels_of(self.nodes.get(node, {}))
+        wanted = move.added_node_selector.items()
+        matches = all(labels.get(key) == value for key, value in wanted)
+        return matches and (not move.allowed_nodes or node in move.allowed_nodes)
+
+    def in_flight(self, vm: NamespacedName) -> KubernetesObject | None:
+        return next((item for item in self.unfinished if vm_of(item) == vm), None)
+
+    def schedulable(self, node: str) -> bool:
+        found = self.nodes.get(node)
+        return found is not None and is_ready(found) and not at(found, "spec", "unschedulable")
+
+    def instances_on(self, node: str) -> tuple[NamespacedName, ...]:
+        return self.by_node.get(node, ())
+
+
+def _job_names(snapshot: ClusterSnapshot) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (name_of(pod).namespace, str(name))
+        for pod in snapshot.of("Pod")
+        if (name := at(pod, "metadata", "annotations", JOB_NAME))
+    )
+
+
+def vm_of(migration: KubernetesObject) -> NamespacedName:
+    name = str(at(migration, "spec", "vmiName", default=""))
+    return NamespacedName(namespace=name_of(migration).namespace, name=name)
+
+
+def is_own(migration: KubernetesObject) -> bool:
+    return labels_of(migration).get(MANAGED_BY) == "gitbot"
+
+
+def is_ready(node: KubernetesObject) -> bool:
+    condition = condition_of(node, "Ready")
+    return condition is not None and condition.get("status") == "True"
+
+
+def boot_id(node: KubernetesObject) -> str:
+    return str(at(node, "status", "nodeInfo", "bootID", default=""))
+
+
+class Slots:
+    """Room for migrations under the limits, over all movers. Mutable: `take` uses it up."""
+
+    def __init__(self, facts: ClusterFacts, limits: Limits, targets: Mapping[str, str]) -> None:
+        """`targets`: VMIM UID to the planned target of own migrations not yet handed over."""
+        self._limits = limits
+        self._facts = facts
+        self.running = 0
+        self._sources: Counter[str] = Counter()
+        self._targets: Counter[str] = Counter()
+        self._zones: Counter[str] = Counter()
+        for migration in facts.unfinished:
+            state = at(migration, "status", "migrationState", default={})
+            instance = facts.instances.get(vm_of(migration), {})
+            target = (
+                targets.get(uid_of(migration))
+                or at(state, "targetNode")
+                or _target_of(instance, uid_of(migration))
+            )
+            self.take(facts.node_of(vm_of(migration)), str(target))
+
+    def refusal(self, source: str, target: str) -> str:
+        limits = self._limits
+        if self.running >= limits.slots:
+            verb = "migration runs" if self.running == 1 else "migrations run"
+            return f"{self.running} {verb}, gitbot starts {limits.at_once}"
+        if self._sources[source] >= limits.per_source_node:
+            return f"{self._sources[source]} migrations leave {source}"
+        if self._targets[target] >= limits.per_target_node:
+            return f"{self._targets[target]} migrations go to {target}"
+        for zone in self._zones_of(source, target):
+            if self._zones[zone] >= limits.per_zone:
+                return f"{self._zones[zone]} migrations touch zone {zone}"
+        return ""
+
+    def take(self, source: str, target: str) -> None:
+        self.running += 1
+        self._sources[source] += 1
+        self._targets[target] += 1
+        for zone in self._zones_of(source, target):
+            self._zones[zone] += 1
+
+    def _zones_of(self, source: str, target: str) -> tuple[str, ...]:
+        zones = {self._facts.zone_of(node) for node in (source, target)}
+        return tuple(sorted(zones - {""}))
+
+
+def _target_of(instance: KubernetesObject, uid: str) -> str:
+    state = at(instance, "status", "migrationState", default={})
+    return str(at(state, "targetNode", default="")) if at(state, "migrationUid") == uid else ""
+
+
+def new_breaches(
+    problem: PlacementProblem, facts: ClusterFacts, vm: NamespacedName, source: str
+) -> tuple[Breach, ...]:
+    """Required breaches about a VM that exist now and would not with it on `source`."""
+    rules = [rule for rule in problem.rules if rule.required and vm in rule.members]
+    if not rules:
+        return ()
+    now: dict[NamespacedName, frozenset[str]] = {
+        name: frozenset({node}) for name in sorted(facts.instances) if (node := facts.node_of(name))
+    }
+    before: Occupancy = {**now, vm: frozenset({source})}
+    return tuple(
+        breach for rule in rules for breach in worsened(rule.breaches(before), rule.breaches(now))
+    )

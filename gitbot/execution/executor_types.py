@@ -1,0 +1,231 @@
+"""The values of the executor: what is approved, on which terms, and the steps it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.ledger.events import KnownEvent, MoveChanged
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
+from gitbot.model.plan.findings import Finding
+from gitbot.model.plan.plan import Move, PlacementPlan
+from gitbot.model.plan.problem import ALWAYS, PlacementProblem
+from gitbot.model.struct import FrozenStruct, field
+from gitbot.model.text.instants import Interval
+
+REFUSED = "Refused"
+"""Outcome of a create that the server refused."""
+
+STORED_DIFFERENTLY = "stored-otherwise"
+"""Outcome of a create that the server stored with another spec: it is recalled."""
+
+STORED_OTHERWISE = "the server stored another spec than was sent"
+
+Replay = Callable[[PlacementProblem, PlacementPlan], tuple[Finding, ...]]
+"""Judges a plan state by state. An error among the findings means that it must not run now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """Who approved which digest, and how. `concern` is "" for a person's pull request."""
+
+    digest: str
+    pull_request: int  # 0: approved within policy, without one
+    commit: str = ""  # the merge
+    head: str = ""  # the head that was merged
+    author: str = ""
+    approvers: tuple[str, ...] = ()
+    merger: str = ""
+    merged_at: int = 0
+    concern: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintenance:
+    """How the nodes of one occurrence leave service and come back.
+
+    `nodes` in the order of draining; `stays` are the VMs that the approved plan leaves running.
+    `done` is Uncordoned, Rebooted or Command. `removed`: the window's file is gone.
+    """
+
+    occurrence: OccurrenceId
+    nodes: tuple[str, ...]
+    max_nodes_at_once: int = 1
+    cordon: bool = False
+    stays: frozenset[NamespacedName] = frozenset()
+    done: str = "Uncordoned"
+    return_home: str = "Propose"
+    removed: bool = False
+
+
+class Terms(FrozenStruct, frozen=True, kw_only=True):
+    """When and how often moves of a request may run. `void`: why they must not run at all.
+
+    `paused`: why nothing new of it starts for now. `consent`: which owners have not approved it.
+    With `finish`, groups that have begun continue after their time (overrun: Finish).
+    """
+
+    allowed: tuple[Interval, ...] = ALWAYS
+    attempts: int = 1
+    finish: bool = False
+    void: str = ""
+    paused: str = ""
+    consent: str = ""
+    reason: str = ""
+    note: str = ""
+    window: str = ""
+    maintenance: Maintenance | None = None
+
+    @property
+    def pause_reason(self) -> str:
+        """Why nothing new of it starts for now, or ""."""
+        return self.paused or self.consent
+
+    @property
+    def blocked_reason(self) -> str:
+        """Why nothing new of it starts, for now or ever, or ""."""
+        return self.void or self.pause_reason
+
+
+_ALWAYS_ONCE = Terms()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approved:
+    """One request of one approved plan. `id` is the ledger id; moves carry the planned id.
+
+    `plan` is the whole plan, which policies judge.
+    """
+
+    id: RequestId
+    approval: Approval
+    moves: tuple[Move, ...]
+    terms: Terms = _ALWAYS_ONCE
+    plan: PlacementPlan | None = None
+
+
+class BreakerLimits(FrozenStruct, frozen=True, kw_only=True):
+    """How much may fail within a day before gitbot stops itself; counts."""
+
+    failures: int = 3
+    unexpected_landings: int = 1
+    foreign_returns: int = 2
+
+
+class ExecutorInput(FrozenStruct, frozen=True, kw_only=True):
+    """Everything that decides the next steps: approved plans, current cluster, ledger.
+
+    `stop` is the reason of the stop flag ("" if it is not set); `judge_groups` asks for a
+    revalidation of the groups that wait. `pending_timeout` in seconds: how long an own migration
+    may stay Pending. `executor` names who looks, `unsent` the claims (name of the migration, epoch)
+    that it holds and of which it has sent nothing, `unanswered` the migrations for which it got no
+    answer too often. `denied` are groups that policies deny now.
+    """
+
+    cluster: str
+    now: int
+    ledger: Ledger
+    approved: tuple[Approved, ...]
+    problem: PlacementProblem
+    migrations: tuple[KubernetesObject, ...]
+    replay: Replay
+    stop: str = ""
+    judge_groups: bool = True
+    breaker: BreakerLimits = field(default_factory=BreakerLimits)
+    pending_timeout: int = 300
+    executor: str = ""
+    unsent: frozenset[tuple[str, int]] = frozenset()
+    unanswered: frozenset[str] = frozenset()
+    denied: tuple[OutdatedGroup, ...] = ()
+
+
+class CreateMigration(FrozenStruct, frozen=True, kw_only=True):
+    """Create the VMIM of one move; `event` is its ledger line in state intended.
+
+    It may be sent before `ends` (seconds UTC).
+    """
+
+    approved: Approved
+    move: Move
+    attempt: int
+    event: MoveChanged
+    ends: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteMigration:
+    """Delete (cancel) an own VMIM. The reason is recorded in the ledger."""
+
+    request: RequestId
+    name: str  # namespace/name
+    uid: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetUnschedulable:
+    """Cordon or uncordon a node (cordon: Gitbot), and mark it, in one patch."""
+
+    request: RequestId
+    node: str
+    unschedulable: bool
+    labels: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelNode:
+    """Set or remove (None) the labels of a maintenance on a node."""
+
+    node: str
+    labels: Mapping[str, str | None]
+
+
+Effect = CreateMigration | DeleteMigration | SetUnschedulable | LabelNode
+
+
+class OutdatedGroup(FrozenStruct, frozen=True, kw_only=True):
+    """A group of an approved plan that no longer passes the checks on the current cluster."""
+
+    request: RequestId
+    group: str
+    reasons: tuple[str, ...]
+
+
+class Waiting(FrozenStruct, frozen=True, kw_only=True):
+    """A move that cannot start now, and what it waits for; `until` is 0 if the time is unknown.
+
+    `retry`: this may change soon by itself (a slot, a pause, a wave).
+    """
+
+    request: RequestId
+    move: int
+    vm: str
+    reason: str
+    until: int = 0
+    retry: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingMigration:
+    """A migration that does not exist, on which steps rest; nobody can create it since `since`."""
+
+    name: NamespacedName
+    since: int
+
+
+class Steps(FrozenStruct, frozen=True, kw_only=True):
+    """What to do now: write the events in one commit, then perform the effects in order.
+
+    `in_flight` counts own running moves after the effects. `absent` must be read again, by name,
+    right before the commit.
+    """
+
+    events: tuple[KnownEvent, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    stale: tuple[OutdatedGroup, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    in_flight: int = 0
+    absent: tuple[MissingMigration, ...] = ()

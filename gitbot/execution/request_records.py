@@ -1,0 +1,307 @@
+"""The state of every request and of each of its moves, folded from the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import assert_never
+
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.ledger.events import (
+    FINAL_STATES,
+    Claim,
+    ForeignMove,
+    LedgerEvent,
+    MoveApproved,
+    MoveChanged,
+    MoveEvent,
+    MoveState,
+    RequestCancelled,
+    RequestEvent,
+)
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.struct import FrozenStruct
+from gitbot.model.struct import field as value_field
+
+STARTED_STATES = frozenset({MoveState.INTENDED, MoveState.CREATED, MoveState.RUNNING})
+
+
+class RequestState(StrEnum):
+    """State of a request, derived from its moves."""
+
+    APPROVED = "approved"
+    HELD = "held"
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    SUCCEEDED = "succeeded"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    OBSOLETE = "obsolete"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+
+
+class MoveRecord(FrozenStruct, frozen=True, kw_only=True):
+    """The last known state of one move. Times in seconds UTC; 0 means not yet."""
+
+    request: RequestId
+    number: int
+    vm: NamespacedName
+    vm_uid: str
+    state: MoveState
+    source: str = ""
+    to: str = ""
+    landed: str = ""
+    attempt: int = 0
+    attempts: int = 1
+    digest: str = ""
+    group: str = ""
+    reason: str = ""
+    outcome: str = ""
+    migration: str = ""
+    migration_uid: str = ""
+    intended_at: int = 0
+    created_at: int = 0
+    changed_at: int = 0
+    pull_request: int = 0
+    effects: tuple[str, ...] = ()  # all VMIM names that this move has had
+    claim: Claim | None = None  # the last one
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether an unfinished VMIM of it may exist."""
+        return self.state in STARTED_STATES
+
+    @property
+    def final(self) -> bool:
+        if self.state is MoveState.FAILED:
+            return self.attempt >= self.attempts
+        return self.state in FINAL_STATES
+
+
+class RequestRecord(FrozenStruct, frozen=True, kw_only=True):
+    """One request with all its moves, over all plans that were approved for it."""
+
+    id: RequestId
+    moves: Mapping[int, MoveRecord] = value_field(default_factory=dict)
+    cancelled: str = ""
+    cancelled_at: int | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether every move is final: the request does not run again by itself."""
+        if not self.moves:
+            return bool(self.cancelled)
+        return all(move.final for move in self.moves.values())
+
+    def has_moves_to_come(self, node: str) -> bool:
+        """Whether a move from or to a node has not ended."""
+        return any(node in (move.source, move.to) for move in self.moves.values() if not move.final)
+
+    @property
+    def spent(self) -> bool:
+        """Whether it is finished permanently.
+
+        A request that was withdrawn before it began (its intent was edited) is not.
+        """
+        began = any(move.effects for move in self.moves.values())
+        return self.finished and (
+            began or bool(self.cancelled) or self.state is not RequestState.WITHDRAWN
+        )
+
+    @property
+    def state(self) -> RequestState:
+        if self.cancelled and not self.finished:
+            return RequestState.CANCELLING
+        return derive_request_state(tuple(self.moves.values()))
+
+    @property
+    def changed_at(self) -> int:
+        """When it was cancelled, or one of its moves last changed, in seconds UTC; 0 for never."""
+        return max((self.cancelled_at or 0, *(move.changed_at for move in self.moves.values())))
+
+    @property
+    def highest_move(self) -> int:
+        return max(self.moves, default=0)
+
+
+def derive_request_state(moves: tuple[MoveRecord, ...]) -> RequestState:
+    """State of a request from its moves: partial if it ended half-way.
+
+    Moves that a newer plan replaced do not count. If a later plan tried a VM again, its last move
+    counts.
+    """
+    counted = [move for move in moves if move.outcome != "superseded"] or list(moves)
+    open_moves = [move for move in counted if not move.final]
+    if open_moves:
+        if any(move.in_flight for move in open_moves):
+            return RequestState.RUNNING
+        if all(move.state is MoveState.HELD for move in open_moves):
+            return RequestState.HELD
+        done = any(move.state is MoveState.SUCCEEDED for move in counted)
+        return RequestState.RUNNING if done else RequestState.APPROVED
+    last = {move.vm: move.state for move in sorted(counted, key=lambda move: move.number)}
+    states = set(last.values())
+    if not states:
+        return RequestState.WITHDRAWN
+    if states <= {MoveState.SUCCEEDED, MoveState.OBSOLETE}:
+        done = MoveState.SUCCEEDED in states
+        return RequestState.SUCCEEDED if done else RequestState.OBSOLETE
+    if MoveState.SUCCEEDED in states:
+        return RequestState.PARTIAL
+    for state in (MoveState.FAILED, MoveState.EXPIRED):
+        if state in states:
+            return RequestState(state.value)
+    return RequestState.WITHDRAWN
+
+
+def fold_requests(ledger: Ledger, cluster: str) -> Mapping[RequestId, RequestRecord]:
+    return _fold(ledger.events, cluster)
+
+
+_Answer = tuple[tuple[LedgerEvent, ...], str, Mapping[RequestId, RequestRecord]]
+
+
+class _Fold:
+    """A pass folds the same events again and again, and events that grow at their end."""
+
+    def __init__(self) -> None:
+        self._last = _Folded()
+        self._known: _Answer = ((), "", {})
+
+    def __call__(
+        self, events: tuple[LedgerEvent, ...], cluster: str
+    ) -> Mapping[RequestId, RequestRecord]:
+        asked, name, answer = self._known
+        if events is not asked or name != cluster:
+            answer = MappingProxyType(self._folded(events, cluster))
+            self._known = (events, cluster, answer)
+        return answer
+
+    def _folded(
+        self, events: tuple[LedgerEvent, ...], cluster: str
+    ) -> dict[RequestId, RequestRecord]:
+        last = self._last
+        if last.cluster != cluster or events[: len(last.events)] != last.events:
+            last = _Folded(cluster=cluster)
+        end = len(events)
+        while end and not events[end - 1].seq:
+            end -= 1
+        if end > len(last.events):
+            last = self._last = last.grown(events[:end])
+        return last.grown(events).records()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Folded:
+    cluster: str = ""
+    events: tuple[LedgerEvent, ...] = ()
+    moves: Mapping[RequestId, Mapping[int, MoveRecord]] = field(default_factory=dict)
+    cancelled: Mapping[RequestId, RequestCancelled] = field(default_factory=dict)
+
+    def grown(self, events: tuple[LedgerEvent, ...]) -> _Folded:
+        if len(events) == len(self.events):
+            return self
+        moves = {request: dict(known) for request, known in self.moves.items()}
+        cancelled = dict(self.cancelled)
+        new = (item for item in events[len(self.events) :] if isinstance(item, RequestEvent))
+        for event in (item for item in new if item.file.startswith(f"requests/{self.cluster}/")):
+            match event:
+                case RequestCancelled():
+                    moves.setdefault(event.request, {})
+                    cancelled[event.request] = event
+                case MoveApproved() | MoveChanged():
+                    known = moves.setdefault(event.request, {})
+                    known[event.move] = fold_move(known.get(event.move), event)
+                case ForeignMove():
+                    continue
+                case _:
+                    assert_never(event)
+        return _Folded(cluster=self.cluster, events=events, moves=moves, cancelled=cancelled)
+
+    def records(self) -> dict[RequestId, RequestRecord]:
+        return {
+            request: RequestRecord(
+                id=request,
+                moves=known,
+                cancelled=(ended.reason or "cancelled") if ended is not None else "",
+                cancelled_at=ended.time if ended is not None else None,
+            )
+            for request, known in sorted(self.moves.items())
+            for ended in (self.cancelled.get(request),)
+        }
+
+
+_fold = _Fold()
+
+
+def fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
+    """The record after one more line; no line after an end undoes it."""
+    if record is not None and record.final:
+        return record
+    state = event.state
+    if record is None:
+        record = MoveRecord(
+            request=event.request,
+            number=event.move,
+            vm=NamespacedName.parse(event.vm),
+            vm_uid=event.vm_uid,
+            state=state,
+        )
+    terms = event.terms if isinstance(event, MoveApproved) else None
+    claim = event.claim if isinstance(event, MoveChanged) else None
+    started = state is MoveState.INTENDED
+    # an announced attempt that was never sent is not used up: the next one has the same name
+    unsent = record.state is MoveState.INTENDED and state in (MoveState.HELD, MoveState.WAITING)
+    effects = record.effects
+    if started and event.migration and event.migration not in effects:
+        effects = (*effects, event.migration)
+    return MoveRecord(
+        request=record.request,
+        number=record.number,
+        vm=record.vm,
+        vm_uid=record.vm_uid,
+        state=state,
+        source=event.source or record.source,
+        to=event.to or record.to,
+        landed=event.landed or ("" if started else record.landed),
+        attempt=record.attempt - 1 if unsent else event.attempt or record.attempt,
+        attempts=terms.attempts if terms else record.attempts,
+        digest=event.digest or record.digest,
+        group=terms.group if terms else record.group,
+        reason=event.reason,
+        outcome=event.outcome,
+        migration=event.migration or record.migration,
+        migration_uid=event.migration_uid or ("" if started else record.migration_uid),
+        intended_at=event.time if started else record.intended_at,
+        created_at=0 if started else record.created_at or _when_created(event),
+        changed_at=event.time,
+        pull_request=event.pull_request or record.pull_request,
+        effects=effects,
+        claim=claim or record.claim,
+    )
+
+
+def _when_created(event: MoveEvent) -> int:
+    return event.time if event.state is MoveState.CREATED else 0
+
+
+def highest_move(records: Mapping[RequestId, RequestRecord], request: RequestId) -> int:
+    """The highest move number of a request; of all healings of a rule for a planned healing."""
+    numbers = [
+        record.highest_move for name, record in records.items() if request in (name, name.planned)
+    ]
+    return max(numbers, default=0)
+
+
+def last_moved(records: Iterable[RequestRecord]) -> Mapping[NamespacedName, int]:
+    """When gitbot last moved each VM, in seconds UTC."""
+    moved: dict[NamespacedName, int] = {}
+    for record in records:
+        for move in record.moves.values():
+            if move.state is MoveState.SUCCEEDED:
+                moved[move.vm] = max(moved.get(move.vm, 0), move.changed_at)
+    return moved

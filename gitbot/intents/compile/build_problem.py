@@ -1,0 +1,191 @@
+"""Everything that decides a plan, combined into one PlacementProblem."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.vm_spec_rules import own_rules
+from gitbot.intents.compile.drains import compile_drain
+from gitbot.intents.compile.freezes import compile_freezes
+from gitbot.intents.compile.heals import compile_heal
+from gitbot.intents.compile.load_rules import load_rules
+from gitbot.intents.compile.placement_rules import compile_rules
+from gitbot.intents.compile.request_history import NO_PAST, RequestHistory
+from gitbot.intents.compile.requests import compile_requests
+from gitbot.intents.intent import IntentSet
+from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
+from gitbot.kubernetes.objects import name_of
+from gitbot.kubevirt.limits import limits_of
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.load import MAX_AGE, NO_LOAD, PERCENT, PRESSURE_LIMIT, ClusterLoad, fresh
+from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.findings import Finding, Severity, sort_key
+from gitbot.model.plan.problem import Goal, HealRule, Limits, PlacementProblem, Reservation
+from gitbot.model.text.names import IntentRef
+from gitbot.settings import Settings
+
+
+def compile_goals(
+    intents: IntentSet,
+    snapshot: ClusterSnapshot | Instances,
+    rules: Iterable[RuleConstraint],
+    *,
+    now: int,
+    zone: str | None = None,
+    past: RequestHistory = NO_PAST,
+) -> tuple[tuple[Goal, ...], tuple[Finding, ...]]:
+    """Everything that the intents want now: requests, the current or next drains, healings.
+
+    In this order, each sorted by id. For previews; a workflow compiles the goals of one concern
+    at a time.
+    """
+    instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
+    requests, found = compile_requests(intents, instances, now=now, zone=zone, past=past)
+    findings = list(found)
+    goals: list[Goal] = list(requests)
+    for intent, _ in intents.maintenance_windows:
+        window = intent.ref.name
+        drain, found = compile_drain(
+            intents, instances, window=window, now=now, zone=zone, past=past
+        )
+        findings += found
+        if drain is not None:
+            goals.append(drain)
+    goals += compile_heal(intents, instances, rules, past=past)
+    return tuple(goals), tuple(sorted(findings, key=sort_key))
+
+
+def build_problem(
+    *,
+    cluster: str,
+    settings: Settings,
+    intents: IntentSet,
+    snapshot: ClusterSnapshot,
+    goals: Iterable[Goal],
+    now: int,
+    reservations: Iterable[Reservation] = (),
+    assume_plugins: Collection[str] = (),
+    instances: Instances | None = None,
+) -> tuple[PlacementProblem, tuple[Finding, ...]]:
+    """The problem, and the findings about rules and freezes.
+
+    Limits are the smaller of the configuration's and the KubeVirt object's. The plan's digests
+    cover its goals' intents, the windows that its requests name, and all rules: other files in the
+    repository do not change what was reviewed.
+    """
+    instances = instances or Instances.of(snapshot)
+    configured = settings.cluster(cluster)
+    zone = configured.time_zone if configured is not None else None
+    rules, rule_findings = compile_rules(intents, instances, assume_plugins=assume_plugins)
+    freezes, freeze_findings = compile_freezes(intents, instances, now=now, zone=zone)
+    wanted = tuple(goals)
+    load = load_now(snapshot, settings, cluster, now=now)
+    problem = PlacementProblem(
+        cluster=cluster,
+        now=now,
+        snapshot=snapshot,
+        rules=(*rules, *_relief(intents, snapshot, load, wanted), *own_rules(snapshot)),
+        goals=wanted,
+        limits=effective_limits(
+            configured.limits.value if configured is not None else Limits(), snapshot
+        ),
+        freezes=freezes,
+        reservations=tuple(
+            sorted(reservations, key=lambda item: (item.vm, item.node, item.request))
+        ),
+        bandwidth=settings.bandwidth,
+        intents=_digests(intents, {rule.ref for rule in rules}, wanted),
+        load=load,
+        ranking=settings.ranking,
+        pressure_limit=pressure_limit(settings, cluster),
+    )
+    missing = (*_missing_rights_finding(snapshot), *_unmeasured(problem))
+    findings = (*rule_findings, *freeze_findings, *missing)
+    return problem, tuple(sorted(findings, key=sort_key))
+
+
+def _relief(
+    intents: IntentSet, snapshot: ClusterSnapshot, load: ClusterLoad, goals: Iterable[Goal]
+) -> tuple[RuleConstraint, ...]:
+    """The LoadRules that the goals heal: what is measured changes no other plan."""
+    healed = {goal.rule.id for goal in goals if isinstance(goal, HealRule)}
+    if not any(name.startswith("LoadRule/") for name in healed):
+        return ()
+    return tuple(rule for rule in load_rules(intents, snapshot, load) if rule.ref.id in healed)
+
+
+def _missing_rights_finding(snapshot: ClusterSnapshot) -> Iterator[Finding]:
+    """What the account could not list, and what follows from it."""
+    if "MigrationPolicy" in snapshot.denied_kinds:
+        yield Finding(
+            code="plan/unread",
+            severity=Severity.WARNING,
+            message="the account may not list MigrationPolicy: "
+            "a move may take longer than estimated",
+            hint="give it the role gitbot-reader of deploy/rbac/20-reader.yaml",
+        )
+
+
+def load_now(
+    snapshot: ClusterSnapshot, settings: Settings | None, cluster: str, *, now: int
+) -> ClusterLoad:
+    """What a snapshot carries of load that is not stale."""
+    if snapshot.load is None:
+        return NO_LOAD
+    configured = settings.cluster(cluster) if settings is not None else None
+    read = configured.load if configured is not None else None
+    nodes = (name_of(node).name for node in snapshot.of("Node"))
+    max_age = MAX_AGE if read is None else read.max_age
+    return fresh(snapshot.load, now=now, nodes=nodes, max_age=max_age)
+
+
+def pressure_limit(settings: Settings, cluster: str) -> int:
+    configured = settings.cluster(cluster)
+    read = configured.load if configured is not None else None
+    return PRESSURE_LIMIT if read is None else read.pressure * PERCENT
+
+
+def _unmeasured(problem: PlacementProblem) -> Iterator[Finding]:
+    """What is missing of the load, each said once; nothing if nobody asked for load."""
+    said = problem.load.missing
+    if problem.ranking and problem.snapshot.load is None:
+        names = ", ".join(problem.ranking)
+        said = (*said, f"ranking: {names} looks at measured load, and none was read")
+    for words in said:
+        yield Finding(
+            code="plan/load-missing",
+            severity=Severity.NOTE,
+            message=words,
+            hint="plans do without it; nothing is guessed",
+        )
+
+
+def effective_limits(configured: Limits, snapshot: ClusterSnapshot) -> Limits:
+    """The smaller of the configuration's limits and those of the KubeVirt object.
+
+    KubeVirt 1.9 allows 5 migrations in the cluster and 2 out of one node by default.
+    """
+    parallel, outbound = limits_of(next(iter(snapshot.of("KubeVirt")), {}))
+    return Limits(
+        parallel=min(configured.parallel, parallel),
+        per_source_node=min(configured.per_source_node, outbound),
+        per_target_node=configured.per_target_node,
+        per_zone=configured.per_zone,
+        reserve=configured.reserve,
+    )
+
+
+def _digests(
+    intents: IntentSet, rules: Collection[IntentRef], goals: tuple[Goal, ...]
+) -> Mapping[str, str]:
+    wanted = {ref.id for ref in rules} | {goal.request.intent.id for goal in goals}
+    windows = {
+        f"MaintenanceWindow/{intent.spec.window}"
+        for intent in intents.intents
+        if intent.ref.id in wanted
+        and isinstance(intent.spec, MigrationRequestSpec)
+        and intent.spec.window
+    }
+    every = intents.digests
+    return {name: every[name] for name in sorted(wanted | windows) if name in every}

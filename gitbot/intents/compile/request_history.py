@@ -1,0 +1,31 @@
+"""The history of requests, folded from the ledger by the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gitbot.model.ledger.request_id import RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHistory:
+    """The history of requests, by ledger id.
+
+    `finished` never run again; `started` maps ids whose moves have begun (finished ones included)
+    to the digest of the approved spec, "" if unknown; `highest_moves` are the highest move numbers
+    so far; `cancelled` are the finished ones that a person cancelled. `emptying` are windows with a
+    node that left service and is not back.
+    """
+
+    finished: frozenset[RequestId] = frozenset()
+    started: Mapping[RequestId, str] = field(default_factory=dict)
+    cancelled: frozenset[RequestId] = frozenset()
+    highest_moves: Mapping[RequestId, int] = field(default_factory=dict)
+    emptying: frozenset[str] = frozenset()
+
+    def next_move(self, request: RequestId) -> int:
+        return self.highest_moves.get(request, 0) + 1
+
+
+NO_PAST = RequestHistory()

@@ -1,0 +1,1 @@
+"""FreezeWindow, a kind of intent."""

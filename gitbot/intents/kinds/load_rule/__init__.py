@@ -1,0 +1,1 @@
+"""LoadRule, a kind of intent."""

@@ -1,0 +1,1 @@
+"""MaintenanceWindow, a kind of intent."""

@@ -1,0 +1,98 @@
+"""MaintenanceWindow: nodes leave service and return. Without nodes, it is only a change window."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gitbot.documents import Report, value_at
+from gitbot.documents.fields import DurationOrZero, Value
+from gitbot.intents.schedules import ScheduleSpec
+from gitbot.intents.selectors import (
+    NOT_EMPTY,
+    LabelSelector,
+    check_repetition,
+    check_selector,
+)
+from gitbot.intents.spec_fields import Name, exactly_one, names
+
+NODES = ("selector", "names")
+
+
+class NodesSpec(Value):
+    """Which nodes: exactly one of selector, names."""
+
+    selector: LabelSelector | None = Field(
+        default=None, description="By node labels.", json_schema_extra=NOT_EMPTY
+    )
+    names: tuple[Name, ...] | None = names("Names of nodes.", default=None)
+
+
+class DrainSpec(Value):
+    """How the nodes are emptied."""
+
+    lead: DurationOrZero = Field(
+        default=0, description="Moves may run from this long before the start."
+    )
+    max_nodes_at_once: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=1, description="Nodes at once on their way from draining to returned."
+    )
+    order: Literal["ByZone"] | None = Field(
+        default=None, description="In which order; absent: the planner may choose another."
+    )
+    reboot: DurationOrZero = Field(
+        default=0, description="A node is back, and takes VMs, this long after it is empty."
+    )
+    cordon: Literal["External", "Gitbot"] = Field(
+        default="External",
+        description="Who cordons. Gitbot: before the first move, and uncordons when done holds.",
+    )
+    not_migratable: Literal["BlockNode", "LeaveRunning"] = Field(
+        default="BlockNode",
+        description="A node with a VM that cannot migrate: not drained, or drained except for it.",
+    )
+    done: Literal["Uncordoned", "Rebooted", "Command"] = Field(
+        default="Uncordoned", description="What says that a node is back."
+    )
+
+
+class MaintenanceWindowSpec(Value):
+    """When which nodes leave service."""
+
+    nodes: NodesSpec | None = Field(
+        default=None,
+        description="Which nodes; absent: a change window only, for requests to refer to.",
+        json_schema_extra={"oneOf": [{"required": [name]} for name in NODES]},
+    )
+    schedule: ScheduleSpec | None = Field(
+        default=None, description="When; absent: from merge until the file is removed."
+    )
+    drain: DrainSpec = Field(
+        default=DrainSpec.model_construct(), description="How the nodes are emptied."
+    )
+    reapprove: Literal["Always", "WithinPolicy"] = Field(
+        default="Always",
+        description="WithinPolicy: targets may change and VMs be added under policy alone.",
+    )
+    overrun: Literal["StopNew", "Finish"] = Field(
+        default="StopNew", description="What happens to a drain that is not done at the end."
+    )
+    return_home: Literal["Propose", "Auto", "Never"] = Field(
+        default="Propose", description="Whether VMs are brought back to their nodes."
+    )
+
+
+def check(report: Report) -> None:
+    exactly_one(report, ("spec", "nodes"), NODES)
+    check_selector(report, ("spec", "nodes", "selector"))
+    check_repetition(report, ("spec", "nodes", "names"))
+    check_repetition(report, ("spec", "schedule", "exclude"))
+    spec = value_at(report.document.value, ("spec",))
+    if isinstance(spec, dict) and "nodes" not in spec:
+        for field in ("drain", "returnHome", "overrun", "reapprove"):
+            if field in spec:
+                report.warn(
+                    ("spec", field),
+                    "no-effect",
+                    f"found {field} in a window without nodes, expected it with nodes only",
+                    "add nodes, or remove it",
+                )

@@ -1,0 +1,1 @@
+"""MigrationRequest, a kind of intent."""

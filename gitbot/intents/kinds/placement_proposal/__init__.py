@@ -1,0 +1,1 @@
+"""PlacementProposal, a kind of intent."""

@@ -1,0 +1,82 @@
+"""PlacementProposal: a plan as a file in a bot pull request; merging it approves its digest."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gitbot.documents import Report
+from gitbot.documents.fields import Instant, Text, Value
+from gitbot.intents.selectors import check_repetition
+from gitbot.intents.spec_fields import UNIQUE, Digest, IntentName, Labels, Name, Namespace
+
+Count = Annotated[int, Field(ge=0, le=10**9)]
+
+
+class ProposedIntent(Value):
+    """The intent that the moves are for."""
+
+    kind: Literal[
+        "ZoneAntiAffinity", "PlacementRule", "LoadRule", "MaintenanceWindow", "MigrationRequest"
+    ] = Field(description="Kind of the intent.")
+    namespace: Namespace | None = Field(default=None, description="Its namespace, if it has one.")
+    name: IntentName = Field(description="Its name.")
+
+
+class ProposedVm(Value):
+    """A VM as the plan saw it."""
+
+    namespace: Namespace = Field(description="Namespace of the VMI.")
+    name: Name = Field(description="Name of the VMI.")
+    uid: Text = Field(description="UID of the VMI.")
+
+
+class ProposedPlace(Value):
+    """A node and its zone."""
+
+    node: Name = Field(description="Name of the node.")
+    zone: str = Field(default="", max_length=63, description="Its zone, empty if it has none.")
+
+
+class ProposedMove(Value):
+    """One live migration."""
+
+    id: Annotated[int, Field(ge=1, le=10**9)] = Field(description="Number within the request.")
+    request: Text = Field(description="Request in the ledger.")
+    group: Text = Field(description="Moves that stand or fall together.")
+    vm: ProposedVm = Field(description="Which VM.")
+    source: ProposedPlace = Field(alias="from", description="Where it is.")
+    to: ProposedPlace = Field(description="Where it goes.")
+    pin: Literal["Node", "Zone", "None"] = Field(description="What addedNodeSelector demands.")
+    added_node_selector: Labels = Field(
+        default_factory=dict, description="The added node selector."
+    )
+    allowed_nodes: tuple[Name, ...] = Field(
+        default=(),
+        strict=False,
+        description="All nodes on which it may land.",
+        json_schema_extra=UNIQUE,
+    )
+    wave: Count = Field(description="Moves of one wave may run together.")
+    why: str = Field(default="", max_length=4000, description="Why, in words.")
+
+
+class PlacementProposalSpec(Value):
+    """What merging approves: exactly this digest, until expiresAt."""
+
+    intent: ProposedIntent = Field(description="The intent that the moves are for.")
+    request: Text = Field(description="Ledger id of what the moves are for.")
+    occurrence: Text | None = Field(
+        default=None, description="Which opening of a window, as 20261206T210000Z."
+    )
+    digest: Digest = Field(description="Digest of the plan that was shown.")
+    expires_at: Instant = Field(description="A merge after this time approves nothing.")
+    moves: tuple[ProposedMove, ...] = Field(
+        strict=False, min_length=1, description="The moves, in order."
+    )
+
+
+def check(report: Report) -> None:
+    moves = report.document.value.get("spec", {})
+    items = moves.get("moves") if isinstance(moves, dict) else None
+    for index in range(len(items) if isinstance(items, list) else 0):
+        check_repetition(report, ("spec", "moves", index, "allowedNodes"))

@@ -1,0 +1,1 @@
+"""PlacementRule, a kind of intent."""

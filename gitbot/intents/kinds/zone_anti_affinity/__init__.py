@@ -1,0 +1,1 @@
+"""ZoneAntiAffinity, a kind of intent."""

@@ -1,0 +1,1 @@
+"""A cluster at one moment: nodes, pods, resources, load."""

@@ -1,0 +1,86 @@
+"""ClusterSnapshot: the state of one cluster at one moment, as minimal Kubernetes objects.
+
+Objects keep Kubernetes' own shape, cut down to the fields that a rule can refer to (what is kept
+is decided in room `snapshot`). Kinds without an object are absent from `objects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, name_of
+from gitbot.model.cluster.load import ClusterLoad
+from gitbot.model.lazy_fields import LazyFields, with_later
+
+KINDS = (
+    "CSINode",
+    "ConfigMap",  # only gitbot-hold in namespace gitbot
+    "KubeDescheduler",
+    "KubeVirt",
+    "MigrationPolicy",
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "ReplicaSet",
+    "ReplicationController",
+    "ResourceQuota",
+    "RuntimeClass",
+    "Service",
+    "StatefulSet",
+    "StorageClass",
+    "VirtualMachine",
+    "VirtualMachineInstance",
+    "VirtualMachineInstanceMigration",
+    "VirtualMachineInstanceReplicaSet",
+    "VirtualMachinePool",
+    "VolumeAttachment",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSnapshot(LazyFields):
+    """Cluster state at one moment.
+
+    `taken_at` is in seconds UTC. `objects` maps a kind of `KINDS` to its objects, sorted by
+    (namespace, name) in code points. `digest` covers cluster, kinds and objects, not the time.
+    `absent_kinds` are optional kinds that the cluster does not serve: they count as "none". So do
+    `denied_kinds`, which the account may not list. `load` is what was measured, None if nobody
+    asked; the digest does not cover it.
+    """
+
+    cluster: str
+    taken_at: int
+    objects: Mapping[str, Sequence[KubernetesObject]]
+    digest: str = ""
+    kubernetes_version: str = ""
+    resource_version: str = ""
+    absent_kinds: tuple[str, ...] = ()
+    denied_kinds: tuple[str, ...] = ()
+    load: ClusterLoad | None = None
+
+    def of(self, kind: str) -> Sequence[KubernetesObject]:
+        return self.objects.get(kind, ())
+
+    def find(self, kind: str, name: NamespacedName) -> KubernetesObject | None:
+        """One object by kind and name. Linear; build an index for frequent use."""
+        return next((obj for obj in self.of(kind) if name_of(obj) == name), None)
+
+    def with_load(self, load: ClusterLoad) -> ClusterSnapshot:
+        """The same state with what was measured."""
+        made = ClusterSnapshot(
+            cluster=self.cluster,
+            taken_at=self.taken_at,
+            objects=self.objects,
+            kubernetes_version=self.kubernetes_version,
+            resource_version=self.resource_version,
+            absent_kinds=self.absent_kinds,
+            denied_kinds=self.denied_kinds,
+            load=load,
+        )
+        return with_later(made, digest=lambda: self.digest)

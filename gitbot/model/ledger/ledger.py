@@ -1,0 +1,158 @@
+"""The ledger as a value: append-only events by file, with sequence numbers and a hash chain.
+
+Files of the branch: `requests/<cluster>/<id>.jsonl`, `nodes/<cluster>/<window>/<occurrence>.jsonl`,
+`concerns/<cluster>/<concern>.jsonl`, `plans/<digest>.json`, `pulls/<N>.jsonl`, `hold.jsonl`,
+`audit/<cluster>.jsonl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gitbot.model.ledger.events import (
+    AuditScored,
+    ConcernChanged,
+    ForeignMove,
+    HoldEvent,
+    HomeNoted,
+    LedgerEvent,
+    MoveApproved,
+    MoveChanged,
+    NodeChanged,
+    NodeEvent,
+    PlanShown,
+    PolicyOverridden,
+    RequestCancelled,
+    RequestEvent,
+    StopLifted,
+    StopSet,
+    UnknownEvent,
+    WindowBegun,
+)
+from gitbot.model.ledger.request_id import DrainId, OccurrenceId, RequestId
+from gitbot.model.struct import FrozenStruct, field
+
+HOLD_FILE = "hold.jsonl"
+
+
+class _Asked:
+    """The last events, and what was asked of them: a look at a cluster asks the same many times."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[LedgerEvent, ...], dict[object, Any]] = ((), {})
+
+    def of(self, events: tuple[LedgerEvent, ...], kind: Any, place: str) -> Any:
+        known, answers = self._last
+        if known is not events:
+            answers = {}
+            self._last = (events, answers)
+        if (kind, place) not in answers:
+            found = [event for event in events if event.file.startswith(place)]
+            answers[kind, place] = tuple([event for event in found if isinstance(event, kind)])
+        return answers[kind, place]
+
+
+_asked = _Asked()
+
+
+class Ledger(FrozenStruct, frozen=True, kw_only=True):
+    """The whole ledger at one commit: events in order of `seq`, plans by digest.
+
+    `head` is the commit id of the branch, "" if the branch does not exist yet. Events of one family
+    are oldest first.
+    """
+
+    events: tuple[LedgerEvent, ...] = ()
+    plans: Mapping[str, bytes] = field(default_factory=dict)
+    head: str = ""
+
+    def of(self, place: str) -> tuple[LedgerEvent, ...]:
+        """The events of one file, or of all files of a folder (`nodes/prod/`)."""
+        return self._all(object, place)
+
+    def _all(self, kind: Any, place: str = "") -> tuple[Any, ...]:
+        found: tuple[Any, ...] = _asked.of(self.events, kind, place)
+        return found
+
+    def requests(self, cluster: str) -> tuple[RequestEvent, ...]:
+        """Events about the moves of a cluster, and about migrations that somebody else made."""
+        return self._all(RequestEvent, f"requests/{cluster}/")
+
+    def nodes(self, cluster: str, occurrence: OccurrenceId) -> tuple[NodeEvent, ...]:
+        return self._all(NodeEvent, node_file(cluster, occurrence))
+
+    def concerns(self, cluster: str) -> tuple[ConcernChanged, ...]:
+        return self._all(ConcernChanged, f"concerns/{cluster}/")
+
+    def concern(self, cluster: str, name: str) -> tuple[ConcernChanged, ...]:
+        return self._all(ConcernChanged, concern_file(cluster, name))
+
+    def shown(self, number: int, *, cluster: str) -> tuple[PlanShown, ...]:
+        known: tuple[PlanShown, ...] = self._all(PlanShown, pull_file(number))
+        return tuple([event for event in known if event.cluster == cluster])
+
+    def overrides(self, cluster: str) -> tuple[PolicyOverridden, ...]:
+        known: tuple[PolicyOverridden, ...] = self._all(PolicyOverridden, "pulls/")
+        return tuple([event for event in known if event.cluster == cluster])
+
+    def stops(self, cluster: str) -> tuple[HoldEvent, ...]:
+        known: tuple[HoldEvent, ...] = self._all(HoldEvent)
+        return tuple([event for event in known if event.cluster in ("", cluster)])
+
+    def audits(self, cluster: str) -> tuple[AuditScored, ...]:
+        return self._all(AuditScored, audit_file(cluster))
+
+    def unknown(self, cluster: str) -> tuple[UnknownEvent, ...]:
+        """Lines of a newer gitbot, for this cluster or for all."""
+        known: tuple[UnknownEvent, ...] = self._all(UnknownEvent)
+        return tuple([event for event in known if event.cluster in ("", cluster)])
+
+    def names_below(self, folder: str) -> tuple[str, ...]:
+        """The sorted names of a folder's files (`nodes/prod/`), without their suffix."""
+        files = {event.file for event in self.of(folder)}
+        return tuple(sorted(file.removeprefix(folder).removesuffix(".jsonl") for file in files))
+
+
+def request_file(cluster: str, request: RequestId) -> str:
+    return f"requests/{cluster}/{request}.jsonl"
+
+
+def node_file(cluster: str, occurrence: OccurrenceId) -> str:
+    return f"nodes/{cluster}/{occurrence}.jsonl"
+
+
+def concern_file(cluster: str, concern: str) -> str:
+    return f"concerns/{cluster}/{concern}.jsonl"
+
+
+def concern_of(event: ConcernChanged) -> str:
+    return event.file.removeprefix(f"concerns/{event.cluster}/").removesuffix(".jsonl")
+
+
+def audit_file(cluster: str) -> str:
+    return f"audit/{cluster}.jsonl"
+
+
+def pull_file(number: int) -> str:
+    return f"pulls/{number}.jsonl"
+
+
+def place_of(event: LedgerEvent) -> str:
+    """The file in which a line belongs, or as much of its path as the line says."""
+    match event:
+        case MoveApproved() | MoveChanged() | RequestCancelled() | ForeignMove():
+            return request_file(event.cluster, event.request)
+        case NodeChanged() | HomeNoted() | WindowBegun():
+            occurrence = event.request.occurrence if isinstance(event.request, DrainId) else ""
+            return f"nodes/{event.cluster}/{occurrence}.jsonl"
+        case ConcernChanged():
+            return f"concerns/{event.cluster}/"
+        case PlanShown() | PolicyOverridden():
+            return pull_file(event.pull_request)
+        case AuditScored():
+            return audit_file(event.cluster)
+        case StopSet() | StopLifted():
+            return HOLD_FILE
+        case UnknownEvent():
+            return ""

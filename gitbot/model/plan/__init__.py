@@ -1,0 +1,1 @@
+"""Problem, plan, rules and findings."""

@@ -1,0 +1,245 @@
+"""PlacementPlan: ordered moves, holds with reasons, rules before and after, waves.
+
+`published/plan.py` has its document. Times are seconds UTC, durations whole seconds, memory bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.diagnosis import Check
+from gitbot.model.plan.problem import Limits, Pin
+from gitbot.model.text.names import IntentRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class VmRef:
+    """A VMI at the time of the plan. A VMI of the same name with another UID is another VM."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def namespaced_name(self) -> NamespacedName:
+        return NamespacedName(self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class NodeRef:
+    """A node and its zone ("" if it has none)."""
+
+    node: str
+    zone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class MoveRef:
+    """One move of a plan."""
+
+    request: RequestId
+    id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One live migration of one VM.
+
+    `id` counts within the request over all its plans. `to` is the node for pin Node, the predicted
+    node otherwise; `allowed_nodes` are all nodes where it may land. `wave` counts from 0.
+
+    It may start when the moves in `after` have ended. None in plans of older versions, where it
+    waits for every move of an earlier wave. `starts` is the estimated start, 0 in older plans: then
+    the start of its wave. `after_return`: the plan empties its target before, and the move waits
+    until that node is back in service.
+    """
+
+    id: int
+    request: RequestId
+    group: str
+    intent: IntentRef
+    vm: VmRef
+    source: NodeRef
+    to: NodeRef
+    allowed_nodes: tuple[str, ...]
+    pin: Pin
+    added_node_selector: Mapping[str, str]
+    memory_bytes: int
+    estimated_seconds: int
+    wave: int
+    after: tuple[MoveRef, ...] | None = None
+    starts: int = 0
+    after_return: bool = False
+    checks: tuple[Check, ...] = ()
+    why: str = ""
+
+    @property
+    def ref(self) -> MoveRef:
+        return MoveRef(request=self.request, id=self.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReasons:
+    """Why a node will not take a VM: one line for each rejecting plugin or rule."""
+
+    node: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A VM that cannot move, with the reason and each node's refusal.
+
+    `code` is kebab-case and stable (`restart-needed`, `no-feasible-node`, `in-flight`, `frozen`,
+    `not-found`, `selector-collision`, `blocked-node`, `deadline`, ...); docs/reference/plan.md
+    lists all. `asked` is True if an intent asked for this very move: then the plan exits with 1.
+    `proven`: no plan exists that moves it as asked, and `reason` begins with these words.
+    """
+
+    request: RequestId
+    intent: IntentRef
+    vm: VmRef
+    code: str
+    reason: str
+    nodes: tuple[NodeReasons, ...] = ()
+    asked: bool = True
+    hint: str = ""
+    proven: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleState:
+    """One rule before and after the plan: total amounts of its breaches and their messages."""
+
+    intent: IntentRef
+    required: bool
+    before: int
+    after: int
+    before_messages: tuple[str, ...] = ()
+    after_messages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """Moves that may run together, with estimated start and end in seconds UTC."""
+
+    index: int
+    starts: int
+    ends: int
+
+
+class OptimalityProof(StrEnum):
+    """How it is known that no plan has fewer moves: counted, searched completely, or not at all."""
+
+    NONE = ""
+    COUNTED = "counted"
+    SEARCHED = "searched"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """Lower bounds that hold for any plan: number of moves, seconds under the limits.
+
+    With a proof, the plan has as few moves as there can be; without, at most the difference to
+    `moves` more.
+    """
+
+    moves: int
+    seconds: int
+    proof: OptimalityProof = OptimalityProof.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectiveValue:
+    """One thing that the planner made as small as it could; None if it has no amount."""
+
+    what: str
+    amount: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drained:
+    """The nodes of one drain: those that the plan empties, and those on which a VM stays."""
+
+    request: RequestId
+    emptied: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+LossLevel = Literal["Node", "Zone"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnplaceableAfterLoss:
+    """The loss of a node or a zone after which VMs find no place: how many, the first, and why."""
+
+    lost: str
+    vms: int
+    first: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resilience:
+    """The single losses that leave VMs without a place, before a plan and after it."""
+
+    level: LossLevel
+    before: tuple[UnplaceableAfterLoss, ...] = ()
+    after: tuple[UnplaceableAfterLoss, ...] = ()
+
+    @property
+    def worse(self) -> tuple[UnplaceableAfterLoss, ...]:
+        """The losses that leave more VMs without a place than before."""
+        known = {item.lost: item.vms for item in self.before}
+        return tuple(item for item in self.after if item.vms > known.get(item.lost, 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotRef:
+    """The snapshot that a plan was made on."""
+
+    digest: str
+    taken_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementPlan:
+    """A plan as the planner makes it. `minimised` has the most important first.
+
+    Sorted: moves by (wave, request, id), the rest by its key.
+    """
+
+    cluster: str
+    moves: tuple[Move, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    rules: tuple[RuleState, ...] = ()
+    waves: tuple[Wave, ...] = ()
+    bound: Bound = field(default_factory=lambda: Bound(moves=0, seconds=0))
+    minimised: tuple[ObjectiveValue, ...] = ()
+    drains: tuple[Drained, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    intents: Mapping[str, str] = field(default_factory=dict)
+    snapshot: SnapshotRef = field(default_factory=lambda: SnapshotRef(digest="", taken_at=0))
+
+    def in_service(self) -> frozenset[tuple[RequestId, str]]:
+        """The drains' nodes that are kept and not begun: VMs leave them at most to step aside."""
+        begun = {move.group for move in self.moves}
+        kept = ((drain.request, node) for drain in self.drains for node in drain.kept)
+        return frozenset(item for item in kept if f"{item[0]}/{item[1]}" not in begun)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One object to create or patch: `text` is its YAML, `namespace` "" if it has none."""
+
+    kind: str
+    name: str
+    namespace: str
+    object: KubernetesObject
+    text: str

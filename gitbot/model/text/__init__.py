@@ -1,0 +1,1 @@
+"""Names, instants, digests and wording."""

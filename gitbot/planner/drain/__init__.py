@@ -1,0 +1,1 @@
+"""Drains of many nodes: in bulk, and one after the other."""

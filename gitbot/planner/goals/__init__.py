@@ -1,0 +1,1 @@
+"""One file for each kind of goal: it drafts the moves that reach the goal."""

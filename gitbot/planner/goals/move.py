@@ -1,0 +1,148 @@
+"""MoveVms and ReturnHome: move named VMs to a target, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.plan.plan import Hold
+from gitbot.model.plan.problem import MoveVms, Pin, Request, ReturnHome, Target
+from gitbot.planner import holds
+from gitbot.planner.bounds import proved
+from gitbot.planner.holds import Late
+from gitbot.planner.plan_types import Blocker, Draft, Planned, Step, TargetPolicy, Task
+from gitbot.planner.search.greedy import solve
+from gitbot.planner.search.prune_steps import beneficiaries, why_aside
+from gitbot.planner.state.plan_state import PlanState
+
+Closed = Mapping[str, str]
+
+
+def move_vms(board: PlanState, goals: Sequence[MoveVms], closed: Closed, late: Late) -> Draft:
+    """Plan MigrationRequests together. Each is one group; VMs that cannot move become holds.
+
+    If several requests name a VM, it belongs to the first of them; the others hold it.
+    """
+    facts = board.facts
+    found: list[Hold] = []
+    owners: dict[NamespacedName, MoveVms] = {}
+    for goal in goals:
+        found.extend(_claim(board, goal, owners, closed, late))
+    content = {
+        vm: facts.matching(goal.target) - ({board.place(vm)} if goal.target.anywhere else set())
+        for vm, goal in owners.items()
+    }
+    asked = sum(board.place(vm) not in nodes for vm, nodes in content.items())
+    wishes = {
+        vm: TargetPolicy(target=goal.target, pin=goal.pin, closed=closed)
+        for vm, goal in owners.items()
+    }
+    others = holds.bystanders(board, [goal.request for goal in owners.values()], late)
+    task = Task(content=content, wishes=wishes, aside=TargetPolicy(closed=closed), others=others)
+    solved = solve(board, task)
+    with board.trial(solved.steps):
+        found.extend(
+            holds.hold_without_node(board, owners[vm].request, vm, wishes[vm]) for vm in solved.left
+        )
+    planned = tuple(
+        _planned(step, owners[vm].request, _why(owners[vm].target))
+        for vm, step in zip(beneficiaries(solved.steps), solved.steps, strict=True)
+    )
+    done = not solved.left
+    least, proof = proved(board, asked, planned, search=solved.proven and done, counted=done)
+    return Draft(planned=planned, holds=tuple(found), least=least, proof=proof)
+
+
+def _claim(
+    board: PlanState,
+    goal: MoveVms,
+    owners: dict[NamespacedName, MoveVms],
+    closed: Closed,
+    late: Late,
+) -> Iterator[Hold]:
+    """Record the VMs of a goal that may move, and hold the rest.
+
+    VMs that are in place need nothing, and stay content if they step aside.
+    """
+    facts, request = board.facts, goal.request
+    wanted = facts.matching(goal.target)
+    wish = TargetPolicy(target=goal.target, pin=goal.pin, closed=closed)
+    for vm in sorted(set(goal.vms)):
+        settled = board.place(vm) in wanted and not goal.target.anywhere
+        against = holds.obstacle(board, request, vm, late)
+        if settled and (against is not None or vm in owners):
+            continue
+        if against is None and vm in owners:
+            against = holds.hold_for_reservation(owners[vm].request)
+        if against is not None:
+            yield holds.hold(facts, request, vm, against)
+        elif not settled and _needs_a_pin(board, vm, wish):
+            yield holds.hold_without_node(board, request, vm, wish)
+        else:
+            owners[vm] = goal
+
+
+def _needs_a_pin(board: PlanState, vm: NamespacedName, wish: TargetPolicy) -> bool:
+    """Whether only a landing elsewhere keeps the VM back: no second migration is worth that."""
+    pinned = replace(wish, pin=Pin.NODE)
+    return wish != pinned and not board.best(vm, wish) and board.best(vm, pinned) is not None
+
+
+def _why(target: Target) -> str:
+    if target.anywhere:
+        return "asked to leave its node"
+    if target.nodes:
+        return f"asked to go to {', '.join(target.nodes)}"
+    labels = ", ".join(f"{key}={value}" for key, value in sorted(target.node_selector.items()))
+    return f"asked to go to a node with {labels}"
+
+
+def return_home(board: PlanState, goal: ReturnHome, closed: Closed, late: Late) -> Draft:
+    """Plan the way home: a group for each home node. A VM that cannot go home stays."""
+    facts, request = board.facts, goal.request
+    found: list[Hold] = []
+    homes: dict[NamespacedName, str] = {}
+    for vm, home in sorted(goal.homes.items()):
+        against = holds.obstacle(board, request, vm, late)
+        if board.place(vm) == home and against is not None:
+            continue
+        if against is None and home not in facts.nodes:
+            against = Blocker(code="no-such-node", reason=f"its home {home} is gone")
+        if against is not None:
+            found.append(holds.hold(facts, request, vm, against, asked=False))
+            continue
+        homes[vm] = home
+    wishes = {
+        vm: TargetPolicy(target=Target(nodes=(home,)), pin=Pin.NODE, closed=closed)
+        for vm, home in homes.items()
+    }
+    task = Task(
+        content={vm: frozenset({home}) for vm, home in homes.items()},
+        wishes=wishes,
+        aside=TargetPolicy(closed=closed),
+        others=holds.bystanders(board, [request], late),
+    )
+    solved = solve(board, task)
+    with board.trial(solved.steps):
+        found.extend(
+            holds.hold_without_node(board, request, vm, wishes[vm], asked=False)
+            for vm in solved.left
+        )
+    planned = tuple(
+        _planned(step, request, "goes home", group=f"{request.id}/{homes[vm]}")
+        for vm, step in zip(beneficiaries(solved.steps), solved.steps, strict=True)
+    )
+    away = sum(board.place(vm) != home for vm, home in homes.items())
+    done = not solved.left
+    least, proof = proved(board, away, planned, search=solved.proven and done, counted=done)
+    return Draft(planned=planned, holds=tuple(found), least=least, proof=proof)
+
+
+def _planned(step: Step, request: Request, why: str, group: str = "") -> Planned:
+    return Planned(
+        step=step,
+        request=request,
+        group=group or request.id,
+        why=why_aside(step) or why,
+    )

@@ -1,0 +1,205 @@
+"""make_plan: from a problem to a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
+
+from gitbot.errors import Bug
+from gitbot.kubevirt.source_node import lost_of
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import (
+    EmptyNodes,
+    Goal,
+    HealRule,
+    MoveVms,
+    PlacementProblem,
+    ReturnHome,
+)
+from gitbot.model.progress import NO_PROGRESS, PlanningProgress
+from gitbot.planner.assemble import assemble
+from gitbot.planner.goals.balance import balance
+from gitbot.planner.goals.drain import empty_nodes
+from gitbot.planner.goals.heal import heal_rule, order_by_disruption
+from gitbot.planner.goals.move import move_vms, return_home
+from gitbot.planner.holds import Late
+from gitbot.planner.plan_types import Draft
+from gitbot.planner.problem_index import ProblemIndex
+from gitbot.planner.proofs.prove import with_proofs
+from gitbot.planner.schedule.schedule import schedule
+from gitbot.planner.schedule.timing import first_chance
+from gitbot.planner.search.greedy import effort
+from gitbot.planner.state.plan_state import PlanState
+from gitbot.planner.state.undo_path import state_of
+
+STUCK = frozenset({"no-feasible-node", "no-free-domain", "not-together", "unsafe-landing"})
+"""Codes of holds that another order of the goals might avoid."""
+
+
+FEW = 4
+"""With more goals, orders are compared only if VMs are held, not to save moves."""
+
+
+def make_plan(
+    problem: PlacementProblem, *, onlooker: PlanningProgress = NO_PROGRESS
+) -> PlacementPlan:
+    """The plan of a problem: same problem, same plan, on any machine.
+
+    Every step keeps the law: it adds no breach of a required rule, makes none worse, and capacity
+    holds in every state with both pods counted. A VM that cannot be moved becomes a hold, not an
+    error. If the onlooker asks to end, the plan holds what was found until then: lawful, not final.
+    """
+    facts = ProblemIndex.of(problem)
+    board = PlanState.of(facts)
+    late: Late = frozenset()
+    for _ in range(len(facts.vmis) + 1):
+        board.onlooker = onlooker
+        drafts = _draft_all(board, late)
+        board.onlooker = NO_PROGRESS
+        found = schedule(board, drafts)
+        if onlooker.stopped():
+            return assemble(board, drafts, found)
+        if not found.late:
+            return assemble(board, with_proofs(board, drafts), found)
+        late |= found.late
+    raise Bug("BUG: moves are late again and again")
+
+
+def _draft_all(board: PlanState, late: Late) -> list[Draft]:
+    """The drafts of all goals in their order. If some fall short, the best of several orders wins.
+
+    The orders: healings so that each leaves room for the next, those that fell short last, or
+    first, and all MigrationRequests as one.
+    """
+    problem = board.facts.problem
+    goals = sorted(problem.goals, key=lambda goal: _rank(goal, problem.now))
+    drafts, short = _in_order(board, [(goal,) for goal in goals], late)
+    if not short:
+        return drafts
+    found = [drafts]
+    for order, wide in _healings_in_order(board, goals, late):
+        found.append(_in_order(board, order, late, wide=wide)[0])
+    for order in _other_orders(goals, short):
+        drafts = min(found, key=lambda each: _cost(board, each))
+        if len(found) > 1 and len(goals) > FEW and not any(draft.holds for draft in drafts):
+            break
+        found.append(_in_order(board, order, late)[0])
+    return min(found, key=lambda each: _cost(board, each))
+
+
+def _rank(goal: Goal, now: int) -> tuple[bool, int]:
+    """Who can start first goes first; what evens out comes after everything that must move."""
+    return isinstance(goal, MoveVms) and goal.balance, first_chance(goal.request, now)
+
+
+def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple[Goal, ...]]]:
+    if not short or len(goals) < 2:
+        return
+    first: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal.request.id in short]
+    rest: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal.request.id not in short]
+    if rest:
+        yield [*rest, *first]
+        yield [*first, *rest]
+    moves = tuple(goal for goal in goals if isinstance(goal, MoveVms) and not goal.balance)
+    if len(moves) > 1:
+        others: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal not in moves]
+        yield [*others, moves]
+        if others:
+            yield [moves, *others]
+
+
+def _healings_in_order(
+    board: PlanState, goals: Sequence[Goal], late: Late
+) -> Iterator[tuple[list[tuple[Goal, ...]], bool]]:
+    """The healings, each of which leaves room for the next; and whether large VMs make room."""
+    healings = [goal for goal in goals if isinstance(goal, HealRule)]
+    rest: list[tuple[Goal, ...]] = [(g,) for g in goals if not isinstance(g, HealRule)]
+    closed = _closed_nodes(board.facts)
+    for wide in (False, True) if len(healings) > 1 else (True,) * len(healings):
+        order = order_by_disruption(board, healings, closed, late, wide=wide)
+        yield [*rest, *((goal,) for goal in order)], wide
+
+
+def _cost(board: PlanState, drafts: Sequence[Draft]) -> tuple[int, int, int]:
+    """Holds that the user asked to move, steps, and bytes."""
+    asked = sum(1 for draft in drafts for hold in draft.holds if hold.asked)
+    return asked, *effort(board, [item.step for draft in drafts for item in draft.planned])
+
+
+def _in_order(
+    board: PlanState, order: Sequence[tuple[Goal, ...]], late: Late, *, wide: bool = False
+) -> tuple[list[Draft], set[str]]:
+    """The drafts of goals, or of several requests as one, and the requests that fell short.
+
+    `wide`: where VMs step aside for a healing, large ones do.
+    """
+    closed = _closed_nodes(board.facts)
+    drafts: list[Draft] = []
+    short: set[str] = set()
+    with board.trial():
+        for goals in order:
+            draft = _known(board, goals, closed, late, wide=wide)
+            if goals is not order[-1]:
+                board.advance(item.step for item in draft.planned)
+                board.cordon({item.leaves for item in draft.planned if draft.cordon})
+            short.update(hold.request for hold in draft.holds if hold.code in STUCK)
+            aside = (item for item in draft.planned if item.step.room_for is not None)
+            short.update(item.request.id for item in aside)
+            drafts.append(draft)
+            board.onlooker.planned(sum(len(each.planned) for each in drafts))
+    return drafts, short
+
+
+def _closed_nodes(facts: ProblemIndex) -> Mapping[str, str]:
+    lost = {
+        name: f"the node {lost}" for name, node in facts.nodes.items() if (lost := lost_of(node))
+    }
+    return lost | {
+        node: f"{goal.request.intent.kind} {goal.request.intent.name} empties this node"
+        for goal in facts.problem.goals
+        if isinstance(goal, EmptyNodes)
+        for node in (*goal.nodes, *goal.later)
+    }
+
+
+def _known(
+    board: PlanState,
+    goals: tuple[Goal, ...],
+    closed: Mapping[str, str],
+    late: Late,
+    *,
+    wide: bool,
+) -> Draft:
+    """The draft of a goal, made once for each state. Another order often begins with the same."""
+    known = board.facts.searched
+    wide = wide and isinstance(goals[0], HealRule)
+    asked = (*map(id, goals), late, wide, state_of(board))
+    if asked not in known:
+        known[asked] = _draft(board, goals, closed, late, wide=wide)
+    found: Draft = known[asked]
+    return found
+
+
+def _draft(
+    board: PlanState,
+    goals: tuple[Goal, ...],
+    closed: Mapping[str, str],
+    late: Late,
+    *,
+    wide: bool,
+) -> Draft:
+    goal = goals[0]
+    match goal:
+        case MoveVms(balance=True):
+            return balance(board, goal, closed, late)
+        case MoveVms():
+            moves = [item for item in goals if isinstance(item, MoveVms)]
+            return move_vms(board, moves, closed, late)
+        case EmptyNodes():
+            return empty_nodes(board, goal, closed, late)
+        case HealRule():
+            return heal_rule(board, goal, closed, late, wide=wide)
+        case ReturnHome():
+            return return_home(board, goal, closed, late)
+        case _:
+            assert_never(goal)

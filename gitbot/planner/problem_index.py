@@ -1,0 +1,163 @@
+"""The parts of a problem that planning never changes, indexed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.worsening import rules_by_vm
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
+from gitbot.kubernetes.phases import is_final
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.scheduling import HOSTNAME
+from gitbot.model.grouping import grouped
+from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.diagnosis import Check
+from gitbot.model.plan.plan import NodeRef, VmRef
+from gitbot.model.plan.problem import PlacementProblem, Target
+from gitbot.planner.load_aware import LoadAware
+from gitbot.planner.schedule.timing import Copies, Copy, memory_of
+
+Held = Mapping[NamespacedName, Mapping[str, int]]
+"""By VM: resource and amount."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemIndex:
+    """Indexes over one problem. Nodes by name, VMIs by name, rules in the order of their refs."""
+
+    problem: PlacementProblem
+    nodes: Mapping[str, KubernetesObject]
+    vmis: Mapping[NamespacedName, KubernetesObject]
+    rules: tuple[RuleConstraint, ...]
+    twins: Mapping[str, tuple[str, ...]]  # nodes that share their hostname label with others
+    moving: Mapping[NamespacedName, tuple[str, str]]
+    migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
+    copies: Copies
+    load_aware: LoadAware
+    checked: dict[NamespacedName, tuple[Check, ...]] = field(default_factory=dict)
+    """KubeVirt's checks of each VM that was asked about, wherever it is sent."""
+    ruled: dict[NamespacedName, tuple[RuleConstraint, ...]] = field(default_factory=dict)
+    """The rules over each VM that was asked about."""
+    memories: dict[NamespacedName, int] = field(default_factory=dict)
+    """The guest memory of each VM that was asked about."""
+    held: dict[str, tuple[tuple[NamespacedName, ...], Held]] = field(default_factory=dict)
+    """What the VMs on a node hold, with the names of the pods for which that is true."""
+    searched: dict[object, Any] = field(default_factory=dict)
+    """What exact searches found, by what they were asked."""
+
+    @classmethod
+    def of(cls, problem: PlacementProblem) -> ProblemIndex:
+        snapshot = problem.snapshot
+        rules = tuple(sorted(problem.rules, key=lambda rule: (rule.ref, not rule.required)))
+        vmis, migrations = Instances.of(snapshot).vmis, _unfinished(snapshot)
+        nodes = {name_of(node).name: node for node in snapshot.of("Node")}
+        return cls(
+            problem=replace(problem, rules=rules),
+            nodes=nodes,
+            vmis=vmis,
+            rules=rules,
+            twins=_twins(nodes),
+            moving=_under_way(vmis, migrations),
+            migrations=migrations,
+            copies=Copies(problem),
+            load_aware=LoadAware(problem),
+        )
+
+    def rules_over(self, vm: NamespacedName) -> tuple[RuleConstraint, ...]:
+        known = self.ruled.get(vm)
+        if known is None:
+            numbers = rules_by_vm(self.rules).get(vm, ())
+            known = self.ruled[vm] = tuple(self.rules[number] for number in numbers)
+        return known
+
+    def migrations_of(self, vm: NamespacedName) -> tuple[KubernetesObject, ...]:
+        return self.migrations.get(vm, ())
+
+    def stays(self, vm: NamespacedName, node: str) -> bool:
+        """Whether a VM that we cannot move will stay on the node; False if somebody moves it."""
+        return vm not in self.moving or self.moving[vm][1] in ("", node)
+
+    def zone(self, node: str) -> str:
+        return self.label(node, self.problem.zone_key)
+
+    def label(self, node: str, key: str) -> str:
+        return labels_of(self.nodes.get(node, {})).get(key, "")
+
+    def node_ref(self, node: str) -> NodeRef:
+        return NodeRef(node=node, zone=self.zone(node))
+
+    def vm_ref(self, vm: NamespacedName) -> VmRef:
+        """A VMI with its UID, "" if the VMI does not exist."""
+        return VmRef(namespace=vm.namespace, name=vm.name, uid=uid_of(self.vmis.get(vm, {})))
+
+    def node_selector(self, vm: NamespacedName) -> Mapping[str, str]:
+        selector: Mapping[str, str] = at(self.vmis.get(vm, {}), "spec", "nodeSelector", default={})
+        return selector
+
+    def matching(self, target: Target) -> frozenset[str]:
+        names = self.nodes.keys() & target.nodes if target.nodes else self.nodes
+        wanted = target.node_selector.items()
+        if not wanted:
+            return frozenset(names)
+        return frozenset(name for name in names if wanted <= labels_of(self.nodes[name]).items())
+
+    def memory(self, vm: NamespacedName) -> int:
+        known = self.memories.get(vm)
+        if known is None:
+            known = self.memories[vm] = memory_of(self.vmis.get(vm, {}))
+        return known
+
+    def copy(self, vm: NamespacedName) -> Copy:
+        """How its memory is assumed to be copied, and how long that takes."""
+        return self.copies.of(vm, self.vmis.get(vm, {}))
+
+
+def _twins(nodes: Mapping[str, KubernetesObject]) -> Mapping[str, tuple[str, ...]]:
+    named = grouped((labels_of(nodes[name]).get(HOSTNAME, ""), name) for name in sorted(nodes))
+    return {
+        name: tuple(other for other in names if other != name)
+        for host, names in named.items()
+        if host and len(names) > 1
+        for name in names
+    }
+
+
+def _under_way(
+    vmis: Mapping[NamespacedName, KubernetesObject],
+    unfinished: Mapping[NamespacedName, tuple[KubernetesObject, ...]],
+) -> Mapping[NamespacedName, tuple[str, str]]:
+    """VMIs with an unfinished migration: source and target node, "" if not known yet.
+
+    Read from the unfinished VMIMs, and from VMIs whose migrationState is neither completed nor
+    failed (the VMIM may be deleted).
+    """
+    found: dict[NamespacedName, tuple[str, str]] = {}
+    for vm, vmi in vmis.items():
+        state = (vmi.get("status") or {}).get("migrationState")
+        if state and not state.get("completed") and not state.get("failed"):
+            found[vm] = _nodes_of(vmi)
+    for vm in unfinished:
+        if vm in vmis and vm not in found:
+            found[vm] = (str(at(vmis[vm], "status", "nodeName", default="")), "")
+    return found
+
+
+def _unfinished(snapshot: ClusterSnapshot) -> Mapping[NamespacedName, tuple[KubernetesObject, ...]]:
+    found: dict[NamespacedName, tuple[KubernetesObject, ...]] = {}
+    for migration in snapshot.of("VirtualMachineInstanceMigration"):
+        if not is_final(migration):
+            namespace = name_of(migration).namespace
+            name = str(at(migration, "spec", "vmiName", default=""))
+            vm = NamespacedName(namespace=namespace, name=name)
+            found[vm] = (*found.get(vm, ()), migration)
+    return found
+
+
+def _nodes_of(vmi: KubernetesObject) -> tuple[str, str]:
+    state = at(vmi, "status", "migrationState", default={})
+    own = at(vmi, "status", "nodeName", default="")
+    return str(state.get("sourceNode") or own), str(state.get("targetNode") or "")

@@ -1,0 +1,1 @@
+"""Proofs that no plan exists, or none with fewer moves."""

@@ -1,0 +1,1 @@
+"""Moves in time: waves, dependencies, limits."""

@@ -1,0 +1,1 @@
+"""Searches for moves: greedy, chains of VMs that step aside, exact."""

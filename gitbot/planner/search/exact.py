@@ -1,0 +1,325 @@
+"""Exact search: the shortest lawful sequence of steps, or a proof that none is better.
+
+A* over the places of the VMs that may move (Hart, Nilsson, Raphael 1968). Real steps on the board
+lead to each state, so the search assumes nothing about the constraints' answers. The board is asked
+last: only about nodes with room (`openings`) that lead to a state which is new and below the limit.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.plan.constraint import Occupancy
+from gitbot.model.plan.problem import Pin
+from gitbot.planner.plan_types import Step
+from gitbot.planner.search.move_cache import KnownMoves, bits
+from gitbot.planner.search.reachability import Offer, Openings, State
+from gitbot.planner.state.plan_state import PlanState
+from gitbot.planner.state.undo_path import UndoPath
+
+Measure = Callable[[Occupancy], int]
+Cost = tuple[int, int, int]
+"""What stays undone, steps, bytes moved. Less is better."""
+
+Path = tuple[tuple[Step, ...], ...]
+"""The steps of each leg that has begun."""
+
+WORST: Cost = (1 << 62, 0, 0)
+
+QUESTIONS = 200_000
+"""About so many states and moves a search asks about; the same on every machine."""
+
+COST_OF_UNKNOWN = 10
+"""What is not known yet counts as so many questions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPhase:
+    """A part of the search. `offers` are where a VM may go; `undone` measures what is left of it.
+
+    `at_least` is a lower bound on the steps that bring it to 0. A `whole` leg is done completely or
+    not begun; a leg that is not begun counts as one undone thing.
+    """
+
+    offers: Callable[[NamespacedName], Sequence[Offer]]
+    undone: Measure
+    at_least: Measure
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The best sequence seen, by leg (None: none is below the limit); whether it is proven best."""
+
+    path: Path | None
+    proven: bool
+    cost: Cost = WORST
+
+
+_Choice = tuple[int, int, frozenset[int]]
+"""A mover, an offer and the nodes to which it may go, by number."""
+
+
+@dataclass(order=True, slots=True)
+class _SearchNode:
+    """One way to a state. Ways are tried in their sort order."""
+
+    least: int  # what stays undone at least
+    floor: int  # steps taken, and at least still needed
+    weight: int
+    ticket: int
+    undone: int = field(compare=False)  # what its legs have left undone
+    path: Path = field(compare=False)
+    state: State = field(compare=False)
+    ended: bool = field(compare=False)
+    choice: _Choice | None = field(compare=False)  # one more step, not yet ranked
+
+    def steps(self) -> list[Step]:
+        return [step for steps in self.path for step in steps]
+
+    def found(self, *, proven: bool) -> Found:
+        return Found(path=self.path, proven=proven, cost=(self.least, self.floor, self.weight))
+
+
+def shortest(
+    board: PlanState,
+    movers: Sequence[NamespacedName],
+    legs: Sequence[SearchPhase],
+    *,
+    scope: Iterable[NamespacedName],
+    below: Cost = WORST,
+    left: int = 0,
+) -> Found:
+    """The sequence of least cost, if that is below `below`. Ties go to the offers' order.
+
+    The measures see the places of the VMs in `scope`. Every sequence leaves at least `left` undone.
+    Asks about QUESTIONS questions; after that, returns the best sequence seen, unproven.
+    """
+    with board.trial():
+        search = _Search(board, movers, legs, tuple(scope), below=below, left=left)
+        return search.run()
+
+
+class _Search:
+    def __init__(
+        self,
+        board: PlanState,
+        movers: Sequence[NamespacedName],
+        legs: Sequence[SearchPhase],
+        scope: tuple[NamespacedName, ...],
+        *,
+        below: Cost,
+        left: int,
+    ) -> None:
+        self.board = board
+        self.movers = movers
+        self.legs = legs
+        self.below = below
+        self.left = left
+        self.reached: dict[object, Cost] = {}
+        self.queue: list[_SearchNode] = []
+        self.tickets = 0
+        self.asked = 0
+        self.trail = UndoPath(board)
+        self.openings = Openings(board, movers)
+        self.memory = [board.memory(vm) for vm in movers]
+        self.home = board.places(scope)
+        self.inside = [place for place, vm in enumerate(movers) if vm in self.home]
+        self.moves = KnownMoves(board, movers, self.openings)
+        self.pinned = all(  # else a landing may be up to the scheduler
+            wish.pin is Pin.NODE for leg in legs for vm in movers for wish, _ in leg.offers(vm)
+        )
+        self.measured: dict[object, int] = {}
+        self.reach = cache(lambda leg, place: self.openings.reach(place, self._offers(leg, place)))
+        self.open = cache(self._open_to)
+
+    def run(self) -> Found:
+        self._enter((), (0, 0, 0), self.openings.start)
+        while self.queue:
+            way = heapq.heappop(self.queue)
+            if way.ended:
+                return way.found(proven=True)
+            if self.asked >= QUESTIONS or self.board.onlooker.stopped():
+                ends = [item for item in self.queue if item.ended]
+                return min(ends).found(proven=False) if ends else Found(path=None, proven=False)
+            if way.choice is not None:
+                self._rank(way, way.choice)
+            else:
+                self._open(way)
+        return Found(path=None, proven=True)
+
+    def _open(self, way: _SearchNode) -> None:
+        steps = way.path[-1]
+        cost = (way.undone, sum(map(len, way.path)), way.weight)
+        self.asked += 1
+        number = len(way.path) - 1
+        if self.reached[number, not steps, way.state] < cost:
+            return
+        undone, whole = self.undone(number, way.state), self.legs[number].whole
+        if not undone or not steps or not whole:
+            lost = min(undone, 1) if whole else undone
+            self._enter(way.path, (cost[0] + lost, *cost[1:]), way.state)
+        if undone or len(way.path) < len(self.legs):
+            self._move(way, cost, number)
+
+    def _enter(self, path: Path, cost: Cost, state: State) -> None:
+        """Begin the next leg, or end the search."""
+        number = len(path)
+        if number == len(self.legs):
+            self._push(path, state, cost, cost[1], ended=True)
+        elif self._new(key := (number, True, state), cost):
+            self.reached[key] = cost
+            floor = cost[1] + self._least(number, state, cost[0])
+            self._push((*path, ()), state, cost, floor)
+
+    def _move(self, way: _SearchNode, cost: Cost, number: int) -> None:
+        room, here = self.openings.room(way.state), way.state
+        for place, memory in enumerate(self.memory):
+            after = (cost[0], cost[1] + 1, cost[2] + memory)
+            found: dict[int, tuple[State, int]] = {}
+            for node, index in self.reach(number, place):
+                if node == here[place] or not room(place, index):
+                    continue
+                state = (*here[:place], node, *here[place + 1 :])
+                if self._new((number, False, state), after):
+                    self.asked += 1
+                    floor = after[1] + self._least(number, state, after[0])
+                    if self._within(after, floor):
+                        found[index] = state, floor
+            if found:
+                self._step(way, after, place, found)
+
+    def _step(
+        self, way: _SearchNode, after: Cost, place: int, found: Mapping[int, tuple[State, int]]
+    ) -> None:
+        """Take the lawful ones of some moves of one mover. `found`: by node number."""
+        leg = len(way.path) - 1
+        for offer in range(len(self._offers(leg, place))):
+            nodes = self.open(leg, place, offer) & found.keys()
+            if nodes and self.pinned:
+                lawful = self._lawful(way, place, offer, nodes)
+                self._choose(way, after, place, offer, {n: found[n] for n in lawful})
+            elif nodes:
+                wish, but = self._offers(leg, place)[offer]
+                self._go(way)
+                for step in self.board.steps(self.movers[place], wish):
+                    state, floor = found.get(self.board.number[step.node], (way.state, 0))
+                    key = (leg, False, state)
+                    if step.node not in but and state is not way.state and self._new(key, after):
+                        self.reached[key] = after
+                        self._push(_longer(way.path, step), state, after, floor)
+
+    def _lawful(self, way: _SearchNode, place: int, offer: int, nodes: Iterable[int]) -> list[int]:
+        """Those of the nodes to which a mover may go; the board is asked last."""
+        if self.moves.tells(place):
+            asked = sum(1 << node for node in nodes)
+            found = self.moves.where(place, asked, way.state, lambda: self._go(way))
+        else:
+            self._go(way)
+            wish, _ = self._offers(len(way.path) - 1, place)[offer]
+            found = bits(self.board.feasible(self.movers[place], wish))
+        return [node for node in nodes if found >> node & 1]
+
+    def _choose(
+        self,
+        way: _SearchNode,
+        after: Cost,
+        place: int,
+        offer: int,
+        found: Mapping[int, tuple[State, int]],
+    ) -> None:
+        """Go on to these nodes. Which of them is best is asked when it is their turn."""
+        leg = len(way.path) - 1
+        by_floor: dict[int, list[int]] = {}
+        for node, (state, floor) in found.items():
+            if self._new(key := (leg, False, state), after):
+                self.reached[key] = after
+                by_floor.setdefault(floor, []).append(node)
+        for floor, nodes in by_floor.items():
+            self._push(way.path, way.state, after, floor, choice=(place, offer, frozenset(nodes)))
+
+    def _rank(self, way: _SearchNode, choice: _Choice) -> None:
+        """The ways of a choice, best first, in its place of the queue."""
+        place, offer, nodes = choice
+        vm, (wish, _) = self.movers[place], self._offers(len(way.path) - 1, place)[offer]
+        if len(nodes) == 1:
+            step = self.board.step(vm, self.board.nodes[min(nodes)], wish)
+            steps = iter((replace(step, source=way.state[place]),))
+        else:
+            self._go(way)
+            steps = self.board.steps(vm, wish, nodes)
+        for rank, step in enumerate(steps):
+            state = (*way.state[:place], step.node, *way.state[place + 1 :])
+            path, ticket = _longer(way.path, step), way.ticket + rank
+            ranked = replace(way, ticket=ticket, path=path, state=state, choice=None)
+            heapq.heappush(self.queue, ranked)
+
+    def _go(self, way: _SearchNode) -> None:
+        self.asked += COST_OF_UNKNOWN
+        self.trail.go(way.steps())
+
+    def _open_to(self, leg: int, place: int, offer: int) -> frozenset[int]:
+        offers = self._offers(leg, place)[offer : offer + 1]
+        return frozenset(number for _, number in self.openings.reach(place, offers))
+
+    def _offers(self, number: int, place: int) -> Sequence[Offer]:
+        return self.legs[number].offers(self.movers[place])
+
+    def _new(self, key: object, cost: Cost) -> bool:
+        return key not in self.reached or self.reached[key] > cost
+
+    def undone(self, number: int, state: State) -> int:
+        return self._measured(self.legs[number].undone, state)
+
+    def at_least(self, number: int, state: State) -> int:
+        return self._measured(self.legs[number].at_least, state)
+
+    def _measured(self, measure: Measure, state: State) -> int:
+        key = (measure, *[state[place] for place in self.inside])
+        if key not in self.measured:
+            self.asked += COST_OF_UNKNOWN
+            self.measured[key] = measure(self._places(state))
+        return self.measured[key]
+
+    def _places(self, state: State) -> Occupancy:
+        found = dict(self.home)
+        for place in self.inside:
+            vm, start, node = self.movers[place], self.openings.start[place], state[place]
+            if node != start:
+                found[vm] = (found[vm] - {start}) | {node}
+        return found
+
+    def _least(self, number: int, state: State, undone: int) -> int:
+        """The steps that the legs from this number on need, beside what stays undone anyway."""
+        spare = max(0, self.left - undone)
+        needs = sorted(self.at_least(leg, state) for leg in range(number, len(self.legs)))
+        if any(leg.whole for leg in self.legs):
+            return sum(needs[: len(needs) - spare])
+        return max(0, sum(needs) - spare)
+
+    def _within(self, cost: Cost, floor: int) -> bool:
+        return (max(cost[0], self.left), floor, cost[2]) < self.below
+
+    def _push(
+        self,
+        path: Path,
+        state: State,
+        cost: Cost,
+        floor: int,
+        *,
+        ended: bool = False,
+        choice: _Choice | None = None,
+    ) -> None:
+        if self._within(cost, floor):
+            least, ticket = max(cost[0], self.left), self.tickets
+            self.tickets += len(choice[2]) if choice is not None else 1
+            way = _SearchNode(least, floor, cost[2], ticket, cost[0], path, state, ended, choice)
+            heapq.heappush(self.queue, way)
+
+
+def _longer(path: Path, step: Step) -> Path:
+    return (*path[:-1], (*path[-1], step))

@@ -1,0 +1,1 @@
+"""The state that the planner changes: places of VMs, choices, undo."""

@@ -1,0 +1,51 @@
+"""Which VMs must leave before another VM can go to a node: for swaps and chains of moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gitbot.constraints.rules.worsening import signature
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubevirt.names import CREATED_BY
+from gitbot.planner.plan_types import TargetPolicy
+from gitbot.planner.state.plan_state import PlanState
+
+_ROOM = "NodeResourcesFit"
+
+
+def blockers(
+    board: PlanState, vm: NamespacedName, node: str, wish: TargetPolicy
+) -> frozenset[NamespacedName] | None:
+    """The VMs whose rules and terms keep a VM off a node; None if nothing changes when VMs leave.
+
+    Ignores room. If all of them were gone and there were room, the step could start.
+    """
+    if node in wish.closed or node == board.place(vm) or node in board.facts.twins:
+        return None
+    found = {*_by_rules(board, vm, node)}
+    transit = board.transit
+    for pod in transit.world.conflicts_between(transit.target_pod(vm), node):
+        other = transit.instances.by_uid.get(pod.labels.get(CREATED_BY, ""))
+        if other is None:
+            return None
+        found.add(other)
+    found.discard(vm)
+    with board.trial():
+        for other in found:
+            board.lift(other)
+        rejections = transit.world.check(transit.target_pod(vm), node)
+        if any(item.plugin != _ROOM for item in rejections) or not board.keeps(vm, node):
+            return None
+    return frozenset(found)
+
+
+def _by_rules(board: PlanState, vm: NamespacedName, node: str) -> Iterator[NamespacedName]:
+    """The other members in the node's domain, of each required rule that a move would break."""
+    if board.keeps(vm, node):
+        return
+    for rule in board.facts.rules_over(vm):
+        if rule.required:
+            here = signature(rule, node)
+            for other, nodes in board.places(rule.members - {vm}).items():
+                if any(signature(rule, place) == here for place in nodes):
+                    yield other

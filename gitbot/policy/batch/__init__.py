@@ -1,0 +1,1 @@
+"""Many policies and subjects evaluated in few calls of the CEL engine."""

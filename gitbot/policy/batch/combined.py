@@ -1,0 +1,89 @@
+"""Many policies as one expression: where few subjects are alike, each is asked only once.
+
+The one expression gives a list with true for each policy that a subject passes or that does not
+apply. If it gives no answer, nothing is known, and each policy is judged alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from gitbot.policy.batch.read_set import VARIABLES, project, reads
+from gitbot.policy.cel_engine import Program, compile_expression, evaluate
+from gitbot.policy.errors import EvaluationError, ExpressionError
+from gitbot.policy.policy import NAMES, Policy, PolicySubject
+
+_Group = tuple[Policy, ...]
+
+
+def prefilter(
+    policies: _Group, subjects: Sequence[PolicySubject]
+) -> Iterator[tuple[Policy, PolicySubject]]:
+    """What fails, and what may: a judge must look at each again."""
+    for program, group in _programs(policies):
+        read = {} if program is None else reads(program)
+        for subject in subjects:
+            passes: Sequence[bool] = ()
+            if program is not None:
+                trees = [item for item in read.items() if item[0] != VARIABLES]
+                data = {name: project(subject.data[name], tree) for name, tree in trees}
+                try:
+                    passes = evaluate(program, data)
+                except EvaluationError:
+                    passes = ()
+            if passes:
+                found = zip(group, passes, strict=True)
+                yield from ((policy, subject) for policy, passed in found if not passed)
+            else:
+                yield from ((policy, subject) for policy in group)
+
+
+@lru_cache(maxsize=64)
+def _programs(policies: _Group) -> tuple[tuple[Program | None, _Group], ...]:
+    """Programs for these policies. None where one does not compile together with others."""
+    if not policies:
+        return ()
+    text = "[" + ",\n".join(map(_text, policies)) + "]"
+    try:
+        made = compile_expression(text, names=NAMES[policies[0].over])
+    except ExpressionError:
+        if len(policies) == 1:
+            return ((None, policies),)
+        half = len(policies) // 2
+        return (*_programs(policies[:half]), *_programs(policies[half:]))
+    return ((made, policies),)
+
+
+def _text(policy: Policy) -> str:
+    """`conditions ? validations : true`. A line feed ends a comment."""
+    conditions = _all(policy.conditions)
+    validations = _all(tuple(item.expression for item in policy.validations))
+    body = f"{conditions} ? {validations} : true"
+    texts: dict[str, str] = {}
+    for name, program in policy.variables:  # each may read those before it
+        read = reads(program).get(VARIABLES, {})
+        used = [(each, text) for each, text in texts.items() if read is None or each in read]
+        texts[name] = _bound(used, (), program.text)
+    return _bound(texts.items(), (), body)
+
+
+@lru_cache(maxsize=1024)
+def binding(
+    program: Program, texts: tuple[tuple[str, str], ...], known: tuple[str, ...]
+) -> Program:
+    """The program with variables that are made inside it, beside those that are `known` as data."""
+    try:
+        return compile_expression(_bound(texts, known, program.text), names=program.names)
+    except ExpressionError as error:
+        raise EvaluationError(f"with its variables it does not compile: {error}") from error
+
+
+def _bound(texts: Iterable[tuple[str, str]], known: Iterable[str], body: str) -> str:
+    made = [f"'{name}': dyn(\n{text}\n)" for name, text in texts]
+    made += [f"'{name}': {VARIABLES}.{name}" for name in known]
+    return f"cel.bind({VARIABLES}, {{{', '.join(made)}}},\n{body}\n)" if made else body
+
+
+def _all(programs: Sequence[Program]) -> str:
+    return " && ".join(f"(\n{program.text}\n)" for program in programs) or "true"

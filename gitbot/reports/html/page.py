@@ -1,0 +1,161 @@
+"""The placement diff as one self-contained HTML page: no script, no address, light and dark.
+
+The page opens from disk and as an artefact of a run; its content policy prevents it from loading
+anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
+
+from gitbot.calendar import local_text
+from gitbot.errors import GitbotError
+from gitbot.model.plan.diagnosis import Outcome
+from gitbot.model.plan.findings import Finding
+from gitbot.model.plan.plan import MoveRef
+from gitbot.model.text.instants import format_instant
+from gitbot.model.text.wording import counted
+from gitbot.reports import escape
+from gitbot.reports.conditions import starts_of
+from gitbot.reports.diff import Diff, DiffState, by_reasons, is_said, what_to_do
+from gitbot.reports.html.move_chart import MoveChart, board
+from gitbot.reports.html.timeline import timeline
+from gitbot.reports.html.year_chart import year_picture
+from gitbot.reports.sentence import memory
+
+PAGE = "report.html.j2"
+STYLE = "report.css.j2"
+PARTS = (
+    PAGE,
+    "report_pictures.html.j2",
+    "report_verdict.html.j2",
+    "report_tables.html.j2",
+    STYLE,
+)
+_TONES = {
+    DiffState.DENIED: "bad",
+    DiffState.BLOCKED: "bad",
+    DiffState.WARNING: "careful",
+    DiffState.READY: "good",
+    DiffState.LATER: "good",
+    DiffState.NOTHING: "good",
+}
+
+
+def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
+    plan = diff.plan
+    return _rendered(
+        templates,
+        {
+            "cluster": plan.cluster,
+            "state": diff.verdict,
+            "tone": _TONES[diff.state],
+            "wrong": _TONES[diff.state] != "good" or diff.breaks_after > 0,
+            "diff": diff,
+            "rows": (),
+            "sentence": diff.happens,
+            "plan": plan,
+            "findings": diff.said,
+            "board": board(diff),
+            "timeline": timeline(diff),
+            "year": year_picture(diff.year),
+            "begins": begins(diff),
+            "loud_checks": [
+                (move, check)
+                for move in plan.moves
+                for check in move.checks
+                if check.outcome is not Outcome.PASS
+            ],
+        },
+    )
+
+
+def begins(diff: Diff) -> Mapping[MoveRef, str]:
+    """The estimated start of each move, in the cluster's local time."""
+    zone = diff.outlook.zone
+    return {move.ref: local_text(starts_of(diff.plan, move), zone) for move in diff.plan.moves}
+
+
+def html_findings(
+    cluster: str, state: str, findings: Sequence[Finding], *, templates: Mapping[str, str]
+) -> str:
+    """A page of findings without a plan."""
+    return html_table(cluster, state, templates=templates, findings=findings, bad=bool(findings))
+
+
+def html_table(
+    cluster: str,
+    state: str,
+    *,
+    templates: Mapping[str, str],
+    bad: bool,
+    findings: Sequence[Finding] = (),
+    rows: Sequence[Sequence[str]] = (),
+    board: MoveChart | None = None,
+) -> str:
+    """A page without a plan: findings, a picture, and rows, of which the first has the titles."""
+    return _rendered(
+        templates,
+        {
+            "cluster": cluster,
+            "state": state,
+            "tone": "bad" if bad else "good",
+            "wrong": True,
+            "diff": None,
+            "rows": rows,
+            "findings": findings,
+            "board": board,
+            "timeline": None,
+            "year": None,
+        },
+    )
+
+
+def _rendered(templates: Mapping[str, str], values: Mapping[str, Any]) -> str:
+    missing = [name for name in PARTS if name not in templates]
+    if missing:
+        raise GitbotError(
+            f"template {missing[0]} is missing",
+            hint="templates/ ships with gitbot: reinstall it, or put the file back",
+        )
+    try:
+        return _compiled(tuple((name, templates[name]) for name in PARTS)).render(dict(values))
+    except TemplateError as error:
+        raise GitbotError(
+            f"template {PAGE} cannot be rendered: {error}",
+            hint="put the shipped report templates back",
+        ) from error
+
+
+@lru_cache(maxsize=4)
+def _compiled(parts: tuple[tuple[str, str], ...]) -> Template:
+    environment = ImmutableSandboxedEnvironment(
+        loader=DictLoader(dict(parts)),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_inert,
+    )
+    environment.filters |= {
+        "instant": format_instant,
+        "counted": counted,
+        "what_to_do": what_to_do,
+        "by_reasons": by_reasons,
+        "memory": memory,
+    }
+    environment.tests["explained"] = lambda hold, diff: is_said(diff, hold)
+    return environment.get_template(PAGE)
+
+
+def _inert(value: object) -> object:
+    """Escape text from people and clusters; hidden and reordering characters become visible."""
+    if isinstance(value, Markup):
+        return Markup(escape.lines(str(value)))  # noqa: S704 - it was safe before
+    return escape.lines(value) if isinstance(value, str) else value

@@ -1,0 +1,195 @@
+"""Snapshot files: our versioned ClusterSnapshot, and plain Kubernetes objects, by content."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitbot.documents import read_kubernetes_yaml
+from gitbot.errors import InvalidInput, SnapshotError
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.snapshot.decode import plain_json
+from gitbot.snapshot.from_objects import from_objects
+from gitbot.snapshot.plain_objects import (
+    check_enough,
+    passed_over,
+    plain_objects,
+    run_strategy_warnings,
+)
+from gitbot.snapshot.versioned import (
+    TAKE_ANEW,
+    is_versioned,
+    read_versioned,
+    read_written,
+    unknown_kinds,
+)
+
+MAX_BYTES = 2 * 1024**3
+"""Budget for one unpacked file, in bytes."""
+
+_PART = 1024**2
+_GZIP_MAGIC = b"\x1f\x8b"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_EXPECTED = "a ClusterSnapshot, or Kubernetes objects such as Node and Pod"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFiles:
+    """A snapshot and what was left out of it.
+
+    `passed_over` counts the objects that a snapshot does not keep, by kind in order of name.
+    `warnings` are sentences, each with file and, in plain text, line and column.
+    """
+
+    snapshot: ClusterSnapshot
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def read_snapshot(
+    texts: Sequence[tuple[str, bytes]], now: int, *, cluster: str = "cluster"
+) -> ClusterSnapshot:
+    return read_files(texts, now, cluster=cluster).snapshot
+
+
+def read_files(
+    texts: Sequence[tuple[str, bytes]], now: int, *, cluster: str = "cluster"
+) -> ReadFiles:
+    """A snapshot of files (name, content), each recognised by its content.
+
+    Either one ClusterSnapshot, or any number of files with plain Kubernetes objects (a List or
+    several documents, YAML or JSON, gzip or not). In plain objects, an absent kind means that there
+    are none, the cluster is called `cluster`, and the time is `now` in seconds UTC. Namespaced
+    objects without a namespace are in `default`, where kubectl would put them. Raises
+    SnapshotError, also for a file without a document and for objects with neither Node nor Pod
+    among them.
+    """
+    if not texts:
+        raise SnapshotError("no snapshot file given", hint=TAKE_ANEW)
+    texts = [(name, _unpacked(name, data)) for name, data in texts]
+    written = read_written(texts[0][1]) if len(texts) == 1 else None
+    if written is not None:
+        return ReadFiles(snapshot=written)
+    files = [_file(name, data) for name, data in texts]
+    values = [(each.name, value) for each in files for value in each.values]
+    ours = [(name, value) for name, value in values if is_versioned(value)]
+    if not ours:
+        return _plain(files, now, cluster)
+    if len(values) > 1:
+        raise SnapshotError(
+            f"{ours[0][0]}: a ClusterSnapshot is whole and stands alone, "
+            f"found {len(values)} documents",
+            hint="give either one ClusterSnapshot or plain Kubernetes objects",
+        )
+    name, document = ours[0]
+    snapshot = read_versioned(name, document)
+    return ReadFiles(snapshot=snapshot, passed_over=unknown_kinds(document))
+
+
+def _plain(files: Sequence[_File], now: int, cluster: str) -> ReadFiles:
+    found = [
+        (each, [obj for value in each.values for obj in plain_objects(each.name, value)])
+        for each in files
+    ]
+    objects = [obj for _, held in found for obj in held]
+    names = [each.name for each in files]
+    check_enough(names, objects)
+    try:
+        snapshot = from_objects(cluster, objects, now, checked=True)
+    except SnapshotError as error:
+        raise SnapshotError(f"{', '.join(names)}: {error}") from error
+    return ReadFiles(
+        snapshot=snapshot,
+        passed_over=passed_over(objects),
+        warnings=tuple(
+            warning
+            for each, held in found
+            for warning in run_strategy_warnings(each.name, each.text, held)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    name: str
+    text: bytes
+    values: tuple[Any, ...]
+
+
+def _file(file: str, data: bytes) -> _File:
+    """A file with at least one document. Raises SnapshotError if it has none, or is not text."""
+    text = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    found: Sequence[Any] = _json_documents(text) if text.startswith((b"{", b"[")) else ()
+    if not found:
+        try:
+            found = read_kubernetes_yaml(data, file)
+        except InvalidInput as error:
+            raise SnapshotError(_no_text(file, data) or error.message) from error
+    if not found:
+        what = "no document" if data else "an empty file"
+        raise SnapshotError(f"{file}: found {what}, expected {_EXPECTED}")
+    return _File(name=file, text=data, values=tuple(found))
+
+
+def _no_text(file: str, data: bytes) -> str:
+    """Why bytes are not text; "" if they are."""
+    if data.startswith(_UTF_16):
+        return ""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        named = " (only its name says gzip)" if file.endswith(".gz") else ""
+        return (
+            f"{file}: found bytes that are not text, the first at byte {error.start + 1}{named}, "
+            f"expected {_EXPECTED}, as gzip or UTF-8"
+        )
+    return ""
+
+
+def _json_documents(text: bytes) -> list[Any]:
+    """The JSON documents in a sequence, with arrays of them unpacked; [] for YAML."""
+    try:
+        found = [plain_json(text)]
+    except SnapshotError:
+        found = _one_after_the_other(text)
+    return [item for value in found for item in (value if isinstance(value, list) else [value])]
+
+
+def _one_after_the_other(text: bytes) -> list[Any]:
+    decoder = json.JSONDecoder(parse_float=str)
+    found = []
+    try:
+        letters = text.decode().rstrip()
+        place = 0
+        while place < len(letters):
+            value, place = decoder.raw_decode(letters, place)
+            found.append(value)
+            while letters[place : place + 1].isspace():
+                place += 1
+    except (ValueError, RecursionError):
+        return []
+    return found
+
+
+def _unpacked(file: str, data: bytes) -> bytes:
+    """The text of a file. Gzip of several members is one text, as in gunzip."""
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    text = bytearray()
+    try:
+        with gzip.open(io.BytesIO(data)) as unpacked:
+            while len(text) <= MAX_BYTES and (part := unpacked.read(_PART)):
+                text += part
+    except EOFError as error:
+        raise SnapshotError(f"{file}: damaged gzip: it ends early", hint=TAKE_ANEW) from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        reason = str(error).rpartition(": ")[2]
+        raise SnapshotError(f"{file}: damaged gzip: {reason}", hint=TAKE_ANEW) from error
+    if len(text) > MAX_BYTES:
+        raise SnapshotError(f"{file}: unpacks to more than {MAX_BYTES} bytes")
+    return bytes(text)

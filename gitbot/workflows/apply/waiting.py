@@ -1,0 +1,69 @@
+"""The pauses of a pass: until a migration makes progress, an opening, or a person's request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gitbot.kubernetes.objects import KubernetesObject, uid_of
+from gitbot.kubernetes.phases import FINAL_PHASES, phase_of
+from gitbot.model.text.instants import format_instant
+from gitbot.workflows.core.context import RunContext, base_head
+from gitbot.workflows.ledger.writer import Journal
+
+POLL = 5  # seconds between looks while a migration is running
+LONGEST_PAUSE = 600  # seconds without any look at the cluster; then the snapshot is published again
+LOOK_ANYWAY = 30  # seconds until the whole cluster is read again although no phase changed
+
+Stages = Mapping[str, str]  # UID of a migration -> its stage
+Heads = tuple[str, str]  # commits: of the ledger, of the base branch
+
+
+def wait_for_progress(shell: RunContext, seen: Stages, *, ends_at: int) -> None:
+    """Wait until a migration begins, copies or ends, or the next whole look is due.
+
+    `seen` are the stages at the look that the last step was based on, so changes since then count
+    as progress. A new migration counts once it is past pending.
+    """
+    clock = shell.clock
+    since = clock.now()
+    while 0 <= clock.now() - since < LOOK_ANYWAY and clock.now() < ends_at:  # it may step back
+        clock.sleep(min(POLL, ends_at - clock.now()))
+        if shell.interrupted():
+            return
+        now = stages(shell.cluster.list_migrations())
+        if not seen.keys() <= now.keys():
+            return
+        if any(stage != seen.get(uid, "") for uid, stage in now.items()):
+            return
+
+
+def wait_for_opening_at(
+    opening: int, shell: RunContext, journal: Journal, heads: Heads, *, ends_at: int
+) -> None:
+    """Wait until the opening, or until something is merged, held or cancelled."""
+    shell.say(f"waits for the opening at {format_instant(opening)}")
+    until = min(opening, ends_at, shell.clock.now() + LONGEST_PAUSE)
+    wait_for_change(shell, journal, heads, until=until, look=LOOK_ANYWAY)
+
+
+def wait_for_change(
+    shell: RunContext, journal: Journal, seen: Heads, *, until: int, look: int
+) -> None:
+    """Wait until `until`, or until the ledger or the base branch differs from `seen`."""
+    clock = shell.clock
+    while clock.now() < until and not shell.interrupted():
+        clock.sleep(min(look, until - clock.now()))
+        if (journal.read().head, base_head(shell)) != seen:
+            return
+
+
+def stages(migrations: Iterable[KubernetesObject]) -> dict[str, str]:
+    """The stages of migrations that can change the next step, by UID."""
+    return {uid_of(item): _stage(phase_of(item)) for item in migrations}
+
+
+def _stage(phase: str) -> str:
+    """Not begun (can be recalled), being prepared, copying, or the phase in which it ended."""
+    if phase in {"", "Pending"}:
+        return ""
+    return phase if phase in {"Running", *FINAL_PHASES} else "prepared"

@@ -1,0 +1,1 @@
+"""Which plans are approved, by whom, and whether that still holds."""

@@ -1,0 +1,326 @@
+"""What is approved, read from the forge and the ledger when it is applied."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gitbot.documents import read_documents
+from gitbot.errors import InvalidInput, RepositoryError
+from gitbot.execution.approval import (
+    MergedPull,
+    NotApproved,
+    ProposalFact,
+    decide,
+)
+from gitbot.execution.executor_types import Approval, Approved
+from gitbot.execution.ledger_folds import fold_concern
+from gitbot.execution.request_records import fold_requests
+from gitbot.intents import proposal_file
+from gitbot.kubernetes.objects import at
+from gitbot.model.ledger.events import (
+    ConcernChanged,
+    ConcernState,
+    MoveEvent,
+    PlanShown,
+)
+from gitbot.model.ledger.ledger import Ledger, concern_of
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.text.instants import parse_instant
+from gitbot.ports.forge import PullRequest, PullState
+from gitbot.workflows.approval.base_history import is_part_of, lost_commit
+from gitbot.workflows.approval.owner_approvals import CurrentClusterFacts, awaiting
+from gitbot.workflows.approval.stale_reviews import review_fact
+from gitbot.workflows.approval.started_requests import StartedRequests
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.revision_engine import RevisionEngine
+from gitbot.workflows.ledger.kept_plans import plan_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approvals:
+    """All approvals in order, and the merges that approved nothing."""
+
+    approved: tuple[Approved, ...]
+    refused: tuple[NotApproved, ...]
+
+
+def concern_branch(cluster: str, concern: str) -> str:
+    return f"gitbot/pull/{cluster}/{concern}"
+
+
+def read_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> Approvals:
+    approved: list[Approved] = []
+    refused: list[NotApproved] = []
+    records = fold_requests(ledger, shell.cluster_name)
+    ended = {name: record.highest_move for name, record in records.items() if record.spent}
+    begun = StartedRequests(cluster=shell.cluster_name, ledger=ledger, records=records)
+    first = first_pull(ledger, shell.cluster_name)
+    present = CurrentClusterFacts(shell=shell, settings=base.settings)
+    pulls = shell.forge.list_pulls(state=PullState.MERGED, first=first)
+    for pull in sorted(pulls, key=lambda item: (item.merged_at, item.number)):
+        if pull.base_branch != shell.base_branch or not _is_relevant(shell, ledger, pull):
+            continue
+        facts: MergedPull | None = None
+        decision: Approval | NotApproved | None = _edited(shell, ledger, pull, base.commit)
+        if decision is None:
+            decision, facts = _decide(shell, ledger, pull, ended)
+        if isinstance(decision, NotApproved):
+            refused.append(decision)
+        elif not is_part_of(shell, decision.commit, base.commit):
+            refused.append(_not_part(shell, ledger, pull, base.commit))
+        elif decision.digest not in ledger.plans:
+            refused.append(_unknown_plan(decision))
+        elif reason := _intent_changed_reason(shell, begun, decision):
+            refused.append(NotApproved(pull_request=pull.number, reason=reason, head=pull.head))
+        else:
+            requests = _requests(shell, base, begun, decision)
+            document = plan_of(ledger, decision.digest)
+            if facts is not None and document is not None:
+                requests = awaiting(shell, present, requests, document, facts)
+            approved += requests
+    for approval in _auto_approved(shell, ledger):
+        approved += _requests(shell, base, begun, approval)
+    for item in begun.lapsed(approved, refused):
+        for found in _requests(shell, base, begun, item.approval, only=item.request):
+            approved.append(replace(found, terms=item.on(found.terms)))
+    approved.sort(key=lambda item: item.approval.merged_at)
+    return Approvals(approved=tuple(approved), refused=tuple(refused))
+
+
+def begun_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> Approvals:
+    """What the ledger knows of open requests, paused, on today's terms. The forge is not asked."""
+    records = fold_requests(ledger, shell.cluster_name)
+    begun = StartedRequests(cluster=shell.cluster_name, ledger=ledger, records=records)
+    approved = (
+        replace(found, terms=item.on(found.terms))
+        for item in begun.lapsed((), ())
+        for found in _requests(shell, base, begun, item.approval)
+        if found.id == item.request
+    )
+    return Approvals(approved=tuple(approved), refused=())
+
+
+def first_pull(ledger: Ledger, cluster: str) -> int:
+    """The lowest pull request number in the ledger: merges of older ones approve nothing.
+
+    1 if a number may be missing: a run may end after opening a pull request and before recording
+    it.
+    """
+    concerns = ledger.concerns(cluster)
+    proposed = {event.file for event in concerns if event.state is ConcernState.PROPOSED}
+    if not proposed <= {event.file for event in concerns if event.state is ConcernState.OPENED}:
+        return 1
+    told = (
+        event.pull_request
+        for event in ledger.events
+        if isinstance(event, MoveEvent | ConcernChanged | PlanShown) and event.cluster == cluster
+    )
+    return min(filter(None, told), default=1)
+
+
+def _decide(
+    shell: RunContext, ledger: Ledger, pull: PullRequest, ended: Mapping[RequestId, int]
+) -> tuple[Approval | NotApproved, MergedPull | None]:
+    """What a merge approved, and its facts. Reads reviews only if it can still have an effect.
+
+    The history of merges keeps growing; for those whose requests have all ended, the forge is not
+    asked again, and there are no facts.
+    """
+    facts = merged_pull(shell, ledger, pull)
+    if _is_settled(ledger, facts, ended):
+        return decide(facts), None
+    whole = shell.forge.get_pull(pull.number)
+    if (whole.merge_commit, whole.merged_at) != (pull.merge_commit, pull.merged_at):
+        reason = "nothing is approved: the forge's answers about the merge do not agree yet"
+        return NotApproved(pull_request=pull.number, reason=reason, unsure=True), None
+    reviewed = merged_pull(shell, ledger, whole)
+    return decide(reviewed.replace(reviews_required=shell.forge.reviews_required)), reviewed
+
+
+def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int]) -> bool:
+    """Whether every request of every plan shown on the pull request has ended.
+
+    `ended` has their highest moves: a proposal with higher ones would still add to its request.
+    """
+    shown = {facts.proposal.digest} if facts.proposal else {item.digest for item in facts.records}
+    for digest in shown - {""}:
+        document = plan_of(ledger, digest)
+        if document is None:
+            return False
+        for move in document.plan.moves:
+            last = ended.get(move.request.approved(digest))
+            if last is None or (facts.proposal is not None and move.id > last):
+                return False
+    return True
+
+
+def _not_part(shell: RunContext, ledger: Ledger, pull: PullRequest, base: str) -> NotApproved:
+    """The refusal for a merge that the base branch has not, or not yet, or that nobody names."""
+    reason = f"its merge {pull.merge_commit[:12]} is no longer part of {shell.base_branch}"
+    if not pull.merge_commit:
+        reason = "nothing is approved: the forge does not say which commit its merge is"
+    unsure = not pull.merge_commit or bool(lost_commit(shell, ledger, base))
+    return NotApproved(pull_request=pull.number, reason=reason, unsure=unsure)
+
+
+def _edited(shell: RunContext, ledger: Ledger, pull: PullRequest, base: str) -> NotApproved | None:
+    """Why a proposal file that was edited, or that Git cannot read, approves nothing."""
+    concern = _concern_of(shell, pull)
+    if not concern:
+        return None
+    if not pull.merge_commit or shell.repository.resolve(pull.merge_commit) is None:
+        return _not_part(shell, ledger, pull, base)
+    unread = ""
+    try:
+        if is_unmodified_proposal(shell, ledger, pull.merge_commit, concern):
+            return None
+    except RepositoryError as error:
+        unread = f"nothing is approved: the proposal file cannot be read: {error}"
+    return NotApproved(
+        pull_request=pull.number,
+        reason=unread or "nothing is approved: the proposal file is not as gitbot wrote it",
+        head=pull.merged_head or pull.head,
+        merged_at=pull.merged_at,
+        unsure=bool(unread),
+    )
+
+
+def is_unmodified_proposal(shell: RunContext, ledger: Ledger, rev: str, concern: str) -> bool:
+    """Whether gitbot wrote the concern's proposal file at a commit; True if there is none.
+
+    Raises RepositoryError if it cannot be read.
+    """
+    data = shell.repository.read_blob(rev, proposal_file(shell.cluster_name, concern))
+    record = fold_concern(ledger, cluster=shell.cluster_name, concern=concern)
+    return data is None or file_digest(data) in record.files
+
+
+def file_digest(data: bytes) -> str:
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def _unknown_plan(approval: Approval) -> NotApproved:
+    """The refusal for a proposal file with a digest that gitbot never showed: written by hand."""
+    return NotApproved(
+        pull_request=approval.pull_request,
+        reason=f"nothing is approved: the ledger knows no plan {approval.digest[:19] or '(none)'}",
+        head=approval.head,
+        merged_at=approval.merged_at,
+    )
+
+
+def _intent_changed_reason(shell: RunContext, begun: StartedRequests, approval: Approval) -> str:
+    """Why a merge does not approve what was shown: what its plan rests on changed before it.
+
+    What the ledger has accepted is not judged again: later edits are the business of its terms.
+    """
+    document = plan_of(begun.ledger, approval.digest)
+    if document is None or begun.accepted(approval.digest):
+        return ""
+    try:
+        merged = shell.read_base(approval.commit).intents
+    except InvalidInput:
+        return f"nothing is approved: {shell.base_branch} had errors at the merge"
+    for name, reviewed in sorted(document.plan.intents.items()):
+        found = merged.by_id(name)
+        if found is None or found.spec_digest != reviewed:
+            what = "removed" if found is None else "edited"
+            return f"nothing is approved: {name} was {what} between what was shown and the merge"
+    return ""
+
+
+def _auto_approved(shell: RunContext, ledger: Ledger) -> list[Approval]:
+    """What gitbot has approved by itself, within policy."""
+    return [
+        Approval(
+            digest=event.digest,
+            pull_request=0,
+            commit=event.commit,
+            author=shell.forge.bot,
+            merger="policy",
+            merged_at=event.time,
+            concern=concern_of(event),
+        )
+        for event in ledger.concerns(shell.cluster_name)
+        if event.state is ConcernState.AUTO
+    ]
+
+
+def _is_relevant(shell: RunContext, ledger: Ledger, pull: PullRequest) -> bool:
+    concern = _concern_of(shell, pull)
+    if concern:
+        return concern != "tidy"
+    return bool(ledger.shown(pull.number, cluster=shell.cluster_name))
+
+
+def _concern_of(shell: RunContext, pull: PullRequest) -> str:
+    prefix = concern_branch(shell.cluster_name, "")
+    own = pull.author == shell.forge.bot and pull.branch.startswith(prefix)
+    return pull.branch.removeprefix(prefix) if own else ""
+
+
+def merged_pull(shell: RunContext, ledger: Ledger, pull: PullRequest) -> MergedPull:
+    """The facts about one merged pull request, but not how many reviews are required."""
+    concern = _concern_of(shell, pull)
+    return MergedPull(
+        number=pull.number,
+        author=pull.author,
+        head=pull.merged_head or pull.head,
+        merge_commit=pull.merge_commit,
+        merged_by=pull.merged_by,
+        merged_at=pull.merged_at,
+        reviews=tuple(review_fact(review) for review in pull.reviews),
+        proposal=read_proposal(shell, ledger, pull.merge_commit, concern) if concern else None,
+        records=ledger.shown(pull.number, cluster=shell.cluster_name),
+    )
+
+
+def read_proposal(shell: RunContext, ledger: Ledger, rev: str, concern: str) -> ProposalFact | None:
+    """The proposal of a concern in its file at a commit; None if there is no file."""
+    path = proposal_file(shell.cluster_name, concern)
+    try:
+        data = shell.repository.read_blob(rev, path)
+    except RepositoryError:
+        return None
+    if data is None:
+        return None
+    documents, _ = read_documents(data, path)
+    spec = at(documents[0].value, "spec", default={}) if documents else {}
+    digest, expires = at(spec, "digest", default=""), at(spec, "expiresAt", default="")
+    try:
+        expires_at = parse_instant(str(expires)) if expires else 0
+    except ValueError:
+        return None
+    record = fold_concern(ledger, cluster=shell.cluster_name, concern=concern)
+    base = record.files.get(file_digest(data), "")
+    return ProposalFact(concern=concern, digest=str(digest), expires_at=expires_at, base=base)
+
+
+def _requests(
+    shell: RunContext,
+    base: RevisionEngine,
+    begun: StartedRequests,
+    approval: Approval,
+    *,
+    only: RequestId | None = None,
+) -> list[Approved]:
+    """The requests of an approved plan on their terms; of a lapsed one, as they began."""
+    document = plan_of(begun.ledger, approval.digest)
+    if document is None or document.plan.cluster != shell.cluster_name:
+        return []
+    found = []
+    for planned in sorted({move.request for move in document.plan.moves}):
+        request = planned.approved(approval.digest)
+        if only and request != only:
+            continue
+        moves = tuple(move for move in document.plan.moves if move.request == planned)
+        terms = base.terms(planned, document, now=shell.clock.now())
+        started = begun.started(request)
+        if terms is None or only or (terms.void and started):
+            terms = begun.terms(request, document, terms, started=started)
+        found.append(
+            Approved(id=request, approval=approval, moves=moves, terms=terms, plan=document.plan)
+        )
+    return found

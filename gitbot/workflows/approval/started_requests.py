@@ -1,0 +1,169 @@
+"""What has begun is brought to an end, whatever becomes of its intent and its approval.
+
+The ledger remembers on which terms a request began. If its approval no longer counts, nothing new
+of it starts; what runs is watched to its end, and its nodes come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gitbot.execution.approval import NotApproved
+from gitbot.execution.executor_types import Approval, Approved, Maintenance, Terms
+from gitbot.execution.ledger_folds import BUSY, fold_nodes, window_as_merged
+from gitbot.execution.request_records import RequestRecord
+from gitbot.model.ledger.events import MoveApproved
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import DrainId, RequestId
+from gitbot.model.text.instants import Interval
+from gitbot.published import PlanDocument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnapprovedPlan:
+    """A plan of a request that began and is approved no more.
+
+    `void`: the merge approves nothing. `paused`: nobody knows, as forge or Git do not say.
+    """
+
+    request: RequestId
+    approval: Approval
+    void: str = ""
+    paused: str = ""
+
+    def on(self, terms: Terms) -> Terms:
+        return terms.replace(void=self.void or terms.void, paused=self.paused)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedRequests:
+    """The requests of one cluster that its ledger knows."""
+
+    cluster: str
+    ledger: Ledger
+    records: Mapping[RequestId, RequestRecord]
+
+    def accepted(self, digest: str) -> bool:
+        moves = (move for record in self.records.values() for move in record.moves.values())
+        return any(move.digest == digest for move in moves)
+
+    def started(self, request: RequestId) -> bool:
+        record = self.records.get(request)
+        return record is not None and any(move.effects for move in record.moves.values())
+
+    def terms(
+        self, request: RequestId, document: PlanDocument, now: Terms | None, *, started: bool
+    ) -> Terms:
+        """The terms of a request whose intent is gone (`now` is None) or void, as it began."""
+        removed = "its intent was removed" if now is None else ""
+        entered = self._entered(request)
+        terms = entered[0] if entered is not None else Terms()
+        void = removed or (now.void if now else "")
+        if started and entered is not None:
+            # as it began; but a window without schedule is open only while its file exists
+            void = removed if _is_open_ended(request) else ""
+        terms = terms.replace(void=void)
+        return terms.replace(maintenance=self._maintenance(document, request, bool(removed)))
+
+    def lapsed(
+        self, approved: Iterable[Approved], refused: Iterable[NotApproved]
+    ) -> tuple[UnapprovedPlan, ...]:
+        counted = {(item.id, item.approval.digest) for item in approved}
+        drained = {item.id for item in approved if item.terms.maintenance is not None}
+        refusals = {item.pull_request: item for item in refused}
+        found = []
+        for name, record in self.records.items():
+            for digest in self._open_plans(record, with_nodes=name not in drained):
+                entered = self._entered(name, digest)
+                if (name, digest) in counted or entered is None:
+                    continue
+                number = entered[1].pull_request
+                paused, void = f"the forge does not list pull request {number} as merged", ""
+                if (known := refusals.get(number)) is not None:
+                    what = "is unknown" if known.unsure else "no longer counts"
+                    paused = f"its approval {what}: {known.reason}"
+                    if self._has_begun(name) and not known.unsure:
+                        void, paused = paused, ""  # before it began it may count again
+                found.append(
+                    UnapprovedPlan(request=name, approval=entered[1], void=void, paused=paused)
+                )
+        return tuple(found)
+
+    def _entered(self, request: RequestId, digest: str = "") -> tuple[Terms, Approval] | None:
+        """The terms and the approval with which a request, or one plan of it, was accepted."""
+        for event in reversed(self.ledger.requests(self.cluster)):
+            if not isinstance(event, MoveApproved) or event.request != request:
+                continue
+            if digest in ("", event.digest):
+                return _terms(event), _approval(event)
+        return None
+
+    def _open_plans(self, record: RequestRecord, *, with_nodes: bool) -> tuple[str, ...]:
+        """The digests of a request's plans with moves, or nodes, that have not ended."""
+        known = record.id
+        nodes = (
+            fold_nodes(self.ledger, cluster=self.cluster, occurrence=known.occurrence)
+            if isinstance(known, DrainId)
+            else {}
+        )
+        moves = [move for _, move in sorted(record.moves.items())]
+        found = dict.fromkeys(move.digest for move in moves if not move.final)
+        busy = any(node.state in BUSY or node.cordoned_by_gitbot for node in nodes.values())
+        if busy and with_nodes:
+            found |= dict.fromkeys(move.digest for move in moves[-1:])
+        return tuple(found)
+
+    def _has_begun(self, request: RequestId) -> bool:
+        if not isinstance(request, DrainId):
+            return self.started(request)
+        occurrence = request.occurrence
+        known = window_as_merged(self.ledger, cluster=self.cluster, occurrence=occurrence)
+        return known is not None or self.started(request)
+
+    def _maintenance(
+        self, document: PlanDocument, request: RequestId, removed: bool
+    ) -> Maintenance | None:
+        """The window's maintenance settings as they were when the first node began."""
+        if not isinstance(request, DrainId):
+            return None
+        begun = window_as_merged(self.ledger, cluster=self.cluster, occurrence=request.occurrence)
+        if begun is None:
+            return None
+        holds = [hold.vm.namespaced_name for hold in document.plan.holds if hold.request == request]
+        return Maintenance(
+            occurrence=request.occurrence,
+            nodes=begun.nodes,
+            max_nodes_at_once=begun.max_nodes_at_once,
+            cordon=begun.cordon,
+            stays=frozenset(holds) if begun.leave_running else frozenset(),
+            done=begun.done,
+            return_home=begun.return_home,
+            removed=removed,
+        )
+
+
+def _terms(event: MoveApproved) -> Terms:
+    terms = event.terms
+    return Terms(
+        allowed=tuple(Interval(start=start, end=end) for start, end in terms.allowed),
+        attempts=terms.attempts,
+        finish=terms.finish,
+        reason=event.reason,
+    )
+
+
+def _approval(event: MoveApproved) -> Approval:
+    return Approval(
+        digest=event.digest,
+        pull_request=event.pull_request,
+        commit=event.commit,
+        author=event.author,
+        approvers=event.approvers,
+        merger=event.merger,
+    )
+
+
+def _is_open_ended(request: RequestId) -> bool:
+    """Whether it drains a window without schedule."""
+    return isinstance(request, DrainId) and request.occurrence.open_ended

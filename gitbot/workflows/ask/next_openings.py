@@ -1,0 +1,143 @@
+"""The next openings of windows and freezes, in their local time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gitbot.calendar import Occurrence, current_or_next, occurrence_words
+from gitbot.execution.cluster_facts import ClusterFacts
+from gitbot.execution.executor_types import Approved
+from gitbot.execution.request_records import RequestRecord
+from gitbot.intents import FreezeWindowSpec, Intent, ScheduleSpec, freeze_times
+from gitbot.intents.compile import HORIZON, Opening
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.text.instants import Interval
+from gitbot.workflows.core.revision_engine import RevisionEngine
+from gitbot.workflows.current_state import CurrentState
+
+CANCELLED = "cancelled"
+EMPTY = "nothing to move"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextOpening:
+    """One window or freeze. `request` is the drain of the occurrence, None if it drains nothing.
+
+    `words` say when, in local time; `state` is that of the drain, "" if it has none yet.
+    """
+
+    intent: Intent
+    open: Interval
+    words: str
+    request: RequestId | None = None
+    state: str = ""
+    next_command: str = ""
+
+
+def next_openings(
+    base: RevisionEngine,
+    records: Mapping[RequestId, RequestRecord],
+    approved: tuple[Approved, ...],
+    *,
+    now: int,
+) -> tuple[NextOpening, ...]:
+    """Of every schedule the occurrence that is open or comes next, the soonest first."""
+    found = [*_windows(base, records, approved, now), *_freezes(base, now)]
+    return tuple(sorted(found, key=lambda item: (item.open, item.intent.ref)))
+
+
+def _windows(
+    base: RevisionEngine,
+    records: Mapping[RequestId, RequestRecord],
+    approved: tuple[Approved, ...],
+    now: int,
+) -> Iterator[NextOpening]:
+    for intent, spec in base.intents.maintenance_windows:
+        opening = _opening(base, records, intent, now) if spec.schedule is not None else None
+        if opening is None or spec.schedule is None:
+            continue
+        drains = spec.nodes is not None
+        yield NextOpening(
+            intent=intent,
+            open=opening.open,
+            words=words_of(spec.schedule, opening.open, zone=base.revision.zone, now=now),
+            request=opening.drain if drains else None,
+            state=drain_state(records, approved, opening.drain) if drains else "",
+            next_command=_next(base, records, approved, opening, now=now) if drains else "",
+        )
+
+
+def is_empty(seen: CurrentState, item: NextOpening) -> bool:
+    """Whether the nodes of the opening hold no VM now: nothing is proposed for them."""
+    opening = seen.base.opening(item.intent, now=seen.now) if item.request else None
+    if opening is None or opening.drain != item.request or seen.unread:
+        return False
+    snapshot = seen.problem.snapshot
+    goal = seen.base.drain_goal(item.intent, opening, snapshot, now=seen.now)
+    by_node = ClusterFacts.of(seen.problem, ()).by_node
+    return goal is not None and not any(by_node.get(node) for node in goal.nodes)
+
+
+def _opening(
+    base: RevisionEngine, records: Mapping[RequestId, RequestRecord], intent: Intent, now: int
+) -> Opening | None:
+    """The one that is open or comes next and whose drain nobody cancelled."""
+    opening = base.opening(intent, now=now)
+    while opening is not None and drain_state(records, (), opening.drain) == CANCELLED:
+        after = base.opening(intent, now=opening.open.end)
+        opening = after if after is not None and after.open > opening.open else None
+    return opening
+
+
+def _freezes(base: RevisionEngine, now: int) -> Iterator[NextOpening]:
+    zone = base.revision.zone
+    for intent, spec in base.intents.freeze_windows:
+        if spec.calendar is not None:
+            yield from _next_holiday(intent, spec, zone, now)
+        if spec.schedule is None:
+            continue
+        found = current_or_next(spec.schedule.schedule(zone), now=now)
+        if found is not None:
+            words = words_of(spec.schedule, found.interval, zone=zone, now=now)
+            yield NextOpening(intent=intent, open=found.interval, words=words)
+
+
+def _next_holiday(
+    intent: Intent, spec: FreezeWindowSpec, zone: str | None, now: int
+) -> Iterator[NextOpening]:
+    ahead = freeze_times(intent, spec, zone=zone, after=now, before=now + HORIZON)
+    for time in (ahead or ())[:1]:
+        occurrence = Occurrence(start=time.start, end=time.end, id="")
+        where = (spec.calendar.time_zone if spec.calendar else None) or zone or "UTC"
+        yield NextOpening(
+            intent=intent, open=time, words=occurrence_words(occurrence, where, now=now)
+        )
+
+
+def words_of(schedule: ScheduleSpec, interval: Interval, *, zone: str | None, now: int) -> str:
+    occurrence = Occurrence(start=interval.start, end=interval.end, id="")
+    return occurrence_words(occurrence, schedule.time_zone or zone or "UTC", now=now)
+
+
+def drain_state(
+    records: Mapping[RequestId, RequestRecord], approved: tuple[Approved, ...], request: RequestId
+) -> str:
+    record = records.get(request)
+    if record is not None:
+        return CANCELLED if record.cancelled else str(record.state)
+    return "approved" if any(item.id == request for item in approved) else ""
+
+
+def _next(
+    base: RevisionEngine,
+    records: Mapping[RequestId, RequestRecord],
+    approved: tuple[Approved, ...],
+    opening: Opening,
+    *,
+    now: int,
+) -> str:
+    """`gitbot propose` for a drain that is announced and that nobody has planned."""
+    announced = opening.allowed.start - base.settings.proposals.announce <= now
+    known = drain_state(records, approved, opening.drain)
+    return "gitbot propose" if announced and not known else ""

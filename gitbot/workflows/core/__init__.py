@@ -1,0 +1,1 @@
+"""What every workflow begins with: revision, engine, current state, judged plan."""

@@ -1,0 +1,95 @@
+"""Shell: the settings and all ports of a workflow, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gitbot.errors import RepositoryError
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.progress import NO_PROGRESS, PlanningProgress
+from gitbot.ports.clock import Clock
+from gitbot.ports.cluster import Cluster
+from gitbot.ports.forge import Forge, PullRequest, PullState
+from gitbot.ports.ledger import LedgerStore
+from gitbot.ports.repository import Repository
+from gitbot.reports import Diff
+from gitbot.workflows.core.revision_engine import RevisionEngine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """One line of visible progress: what happens to which move."""
+
+    time: int
+    text: str
+    request: RequestId | None = None
+    vm: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """The ports of one run on one cluster. `read_base` reads the base branch at a commit.
+
+    `keep_report` keeps the complete report of a plan under a name, and returns its address.
+    `several` says that the configuration has more clusters, so that statuses must name theirs.
+    `interrupted` says that somebody asked the run to end: it records what it began, and begins
+    nothing more. `executor` names this process in the ledger, `seconds` never steps back.
+    `ledger_name` tells this repository's ledger from others that act on the same cluster.
+    `reading` reads and `planning` plans what untrusted heads ask for; None: this process.
+    """
+
+    cluster_name: str
+    base_branch: str
+    repository: Repository
+    forge: Forge
+    ledger_store: LedgerStore
+    cluster: Cluster
+    clock: Clock
+    read_base: Callable[[str], RevisionEngine]
+    progress: Callable[[Progress], None] | None = None
+    onlooker: PlanningProgress = NO_PROGRESS
+    several: bool = False
+    keep_report: Callable[[str, Diff], str] | None = None
+    interrupted: Callable[[], bool] = field(default=lambda: False)
+    executor: str = ""
+    ledger_name: str = "ledger"
+    seconds: Callable[[], float] | None = None
+    planning: Callable[..., Any] | None = None
+    reading: Callable[..., Any] | None = None
+
+    def timer(self) -> float:
+        """Seconds from any beginning, for measuring how long something takes."""
+        return self.clock.now() if self.seconds is None else self.seconds()
+
+    def own_pulls(self) -> tuple[PullRequest, ...]:
+        """The bot's open pull requests, of all clusters."""
+        pulls = self.forge.list_pulls(state=PullState.OPEN)
+        return tuple(pull for pull in pulls if pull.author == self.forge.bot)
+
+    def with_report_link(self, name: str, diff: Diff) -> Diff:
+        """The diff with the address of its complete report, if that is kept."""
+        if self.keep_report is None:
+            return diff
+        return replace(diff, report=self.keep_report(name, diff))
+
+    def say(
+        self, text: str, *, request: RequestId | None = None, vm: str = "", state: str = ""
+    ) -> None:
+        if self.progress is not None:
+            now = self.clock.now()
+            self.progress(Progress(time=now, text=text, request=request, vm=vm, state=state))
+
+
+def base_head(shell: RunContext) -> str:
+    head = shell.repository.resolve(shell.base_branch)
+    if head is None:
+        raise RepositoryError(f"there is no branch {shell.base_branch}")
+    return head
+
+
+def status_name(shell: RunContext, context: str) -> str:
+    """The context of a status, with the cluster's name if there are several clusters."""
+    return f"{context} ({shell.cluster_name})" if shell.several else context

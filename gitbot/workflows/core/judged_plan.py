@@ -1,0 +1,287 @@
+"""A plan judged: replay, policies, manifests, digest, document and diff, from one problem.
+
+Commands, pull requests and the bot's proposals show a reviewer what is made here. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gitbot import __version__
+from gitbot.calendar import TZDATA_VERSION
+from gitbot.constraints.replay.replay import replay
+from gitbot.intents import IntentSet, MigrationRequestSpec
+from gitbot.kubernetes.objects import Json, KubernetesObject, labels_of, name_of
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.effect_id import label_value
+from gitbot.model.ledger.request_id import DrainId, HealId, ReturnId
+from gitbot.model.plan.findings import Finding, Severity, sort_key
+from gitbot.model.plan.plan import Hold, Manifest, Move, PlacementPlan
+from gitbot.model.plan.problem import EmptyNodes, PlacementProblem
+from gitbot.model.text.canonical import digest as canonical_digest
+from gitbot.policy import Verdict
+from gitbot.published import PlanInputs, plan_bytes, plan_digest, plan_document
+from gitbot.rendering import AdmissionRule, MigrationContext, NodeLabels, render_manifests
+from gitbot.reports import (
+    Diff,
+    Preview,
+    placement_diff,
+)
+from gitbot.settings import Settings
+from gitbot.workflows.core.plan_conditions import outlook_of
+from gitbot.workflows.core.plan_verdict import judged, overridden, single_losses, worse_losses
+from gitbot.workflows.core.revision import Revision
+
+PREFIX = "placement.gitbot.dev/"
+WINDOW = f"{PREFIX}window"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedPlan:
+    """A plan with everything that is shown of it. `expires_at` in seconds UTC.
+
+    `findings` holds those of the caller, of replay, of policies and of remaining breaches; holds
+    are in the plan (see `hold_findings`).
+    """
+
+    plan: PlacementPlan
+    snapshot: ClusterSnapshot
+    digest: str
+    expires_at: int
+    document: Json
+    manifests: tuple[Manifest, ...]
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    diff: Diff
+
+    @property
+    def file(self) -> bytes:
+        """The document as the ledger keeps it (`plans/<digest>.json`)."""
+        return plan_bytes(self.document)
+
+
+def judge_plan(
+    revision: Revision,
+    problem: PlacementProblem,
+    plan: PlacementPlan,
+    *,
+    pull_request: int = 0,
+    findings: Iterable[Finding] = (),
+    previews: Iterable[Preview] = (),
+    clock: int | None = None,
+    emptying: Collection[str] = (),
+) -> JudgedPlan:
+    """`clock` is the present, if a plan is judged for another time; `emptying`: open drains."""
+    clock = problem.now if clock is None else clock
+    losses = single_losses(revision.settings, problem, plan)
+    manifests = _rendered(revision, problem, plan, pull_request)
+    objects = [item.object for item in manifests]
+    digest = plan_digest(plan, objects)
+    verdict = judged(overridden(revision, digest), problem, plan, losses, clock)
+    windows = {intent.ref.name for intent, _ in revision.intents.maintenance_windows}
+    labels = label_findings(manifests, problem.snapshot, windows.union(emptying))
+    own = {*replay(problem, plan), *rule_findings(plan), *worse_losses(losses), *labels}
+    found = tuple(sorted({*findings, *verdict.findings, *own}, key=sort_key))
+    expires_at = clock + revision.settings.plan_expiry
+    diff = placement_diff(
+        plan,
+        snapshot=problem.snapshot,
+        digest=digest,
+        expires_at=expires_at,
+        now=clock,
+        bandwidth=problem.bandwidth,
+        findings=found,
+        manifests=manifests,
+        previews=previews,
+        zone_key=problem.zone_key,
+        applies=revision.settings.applies,
+        outlook=outlook_of(revision.intents, problem, plan, zone=revision.zone),
+        resilience=losses,
+    )
+    return JudgedPlan(
+        plan=plan,
+        snapshot=problem.snapshot,
+        digest=digest,
+        expires_at=expires_at,
+        document=_document(revision, plan, objects, diff),
+        manifests=manifests,
+        verdict=verdict,
+        findings=found,
+        diff=diff,
+    )
+
+
+def _document(
+    revision: Revision, plan: PlacementPlan, objects: Sequence[KubernetesObject], diff: Diff
+) -> Json:
+    return plan_document(
+        plan,
+        manifests=objects,
+        expires_at=diff.expires_at,
+        inputs=plan_inputs(revision.settings, revision.commit),
+        findings=diff.findings,
+        resilience=diff.resilience,
+    )
+
+
+def _rendered(
+    revision: Revision, problem: PlacementProblem, plan: PlacementPlan, pull_request: int
+) -> tuple[Manifest, ...]:
+    return render_manifests(
+        plan=plan,
+        templates=revision.templates,
+        context=lambda move: migration_context(
+            revision, move, commit=revision.commit, pull_request=pull_request
+        ),
+        nodes=drained_nodes(problem, plan),
+    )
+
+
+def migration_context(
+    revision: Revision, move: Move, *, commit: str, pull_request: int
+) -> MigrationContext:
+    window, reason = window_and_reason(revision.intents, move)
+    return MigrationContext(
+        unschedulable_timeout=revision.settings.unschedulable_timeout,
+        window=window,
+        commit=commit,
+        pull_request=pull_request,
+        reason=reason,
+    )
+
+
+def window_and_reason(intents: IntentSet, move: Move) -> tuple[str, str]:
+    """The MaintenanceWindow ("" for none) and the reason of a move's request."""
+    request = move.request
+    if isinstance(request, DrainId | ReturnId):
+        return request.occurrence.window, "Maintenance"
+    intent = intents.by_id(move.intent.id)
+    if intent is not None and isinstance(intent.spec, MigrationRequestSpec):
+        return intent.spec.window or "", intent.spec.reason
+    return "", "Healing" if isinstance(request, HealId) else "Other"
+
+
+def drained_nodes(problem: PlacementProblem, plan: PlacementPlan) -> tuple[NodeLabels, ...]:
+    """What the nodes of a drain get with its first move, labels and cordon; none without one.
+
+    A node that cannot be emptied, and that no move is to empty, stays in service.
+    """
+    drains = {move.request for move in plan.moves}
+    kept = plan.in_service()
+    return tuple(
+        NodeLabels(
+            node=node,
+            window=goal.request.intent.name,
+            state="draining",
+            cordon=goal.request.id.occurrence.id if goal.cordoned_by_gitbot else "",
+        )
+        for goal in problem.goals
+        if isinstance(goal, EmptyNodes) and goal.request.id in drains
+        for node in goal.nodes
+        if isinstance(goal.request.id, DrainId) and (goal.request.id, node) not in kept
+    )
+
+
+def admission_rules(intents: IntentSet) -> tuple[AdmissionRule, ...]:
+    return tuple(
+        AdmissionRule(
+            ref=intent.ref, selector=spec.selector.plain(), topology_key=spec.topology_key
+        )
+        for intent, spec in intents.zone_anti_affinities
+        if spec.admission == "Render"
+    )
+
+
+def plan_inputs(settings: Settings, commit: str) -> PlanInputs:
+    return PlanInputs(
+        commit=commit,
+        configuration=canonical_digest(settings.plain()),
+        engine={"gitbot": __version__, "tzdata": TZDATA_VERSION},
+    )
+
+
+def rule_findings(plan: PlacementPlan) -> tuple[Finding, ...]:
+    """Warnings about remaining breaches, notes about old ones of preferred rules; no errors.
+
+    The replay refuses a plan that adds or worsens a breach of a required rule.
+    """
+    return tuple(
+        Finding(
+            code="plan/rule-broken",
+            severity=Severity.WARNING
+            if (rule.required and not rule.intent.of_vm) or rule.after > rule.before
+            else Severity.NOTE,
+            message=f"{rule.intent.kind} {rule.intent.name} is broken after the plan: "
+            + "; ".join(rule.after_messages),
+            file=rule.intent.file,
+            line=rule.intent.line,
+            hint="gitbot heals rules of intents; this one stands in the VMs' own specs"
+            if rule.intent.of_vm
+            else "`gitbot plan` shows what heals it, or why nothing does",
+        )
+        for rule in plan.rules
+        if rule.after
+    )
+
+
+def hold_findings(holds: Iterable[Hold]) -> tuple[Finding, ...]:
+    """Holds as findings at their intents: errors if the move was asked for, else notes."""
+    return tuple(
+        Finding(
+            code=f"plan/{hold.code}",
+            severity=Severity.ERROR if hold.asked else Severity.NOTE,
+            message=f"{hold.vm.namespaced_name} cannot move: {hold.reason}",
+            file=hold.intent.file,
+            line=hold.intent.line,
+            hint=hold.hint or f"gitbot explain vm/{hold.vm.name} -n {hold.vm.namespace}",
+        )
+        for hold in holds
+    )
+
+
+def label_findings(
+    manifests: Iterable[Manifest], snapshot: ClusterSnapshot, windows: Collection[str]
+) -> tuple[Finding, ...]:
+    """Warnings about rendered objects that live with other labels, and about leftover labels."""
+    rendered = tuple(manifests)
+    live = {
+        (kind, name_of(obj)): obj
+        for kind in {manifest.kind for manifest in rendered}
+        for obj in snapshot.of(kind)
+    }
+    found = [
+        finding
+        for manifest in rendered
+        if (obj := live.get((manifest.kind, name_of(manifest.object)))) is not None
+        for finding in _differing(manifest, obj)
+    ]
+    return (*found, *_left_over(snapshot, windows))
+
+
+def _differing(manifest: Manifest, live: KubernetesObject) -> Iterator[Finding]:
+    have = labels_of(live)
+    for key, value in sorted(labels_of(manifest.object).items()):
+        # a node gets its labels with the first move, so only another value is a difference
+        if key in have and have[key] != value and not key.endswith("/state"):
+            yield _warning(
+                f"{manifest.kind} {manifest.name} has the label {key}={have[key]}, "
+                f"expected {value}",
+                "somebody else wrote it; remove it, or end what it belongs to",
+            )
+
+
+def _left_over(snapshot: ClusterSnapshot, windows: Collection[str]) -> Iterator[Finding]:
+    known = {label_value(window) for window in windows}
+    for node in snapshot.of("Node"):
+        value = labels_of(node).get(WINDOW)
+        if value is not None and value not in known:
+            name = name_of(node).name
+            yield _warning(
+                f"node {name} has the label {WINDOW}={value}, and there is no such window",
+                f"kubectl label node {name} {PREFIX}window- {PREFIX}state-",
+            )
+
+
+def _warning(message: str, hint: str) -> Finding:
+    return Finding(code="check/labels", severity=Severity.WARNING, message=message, hint=hint)

@@ -1,0 +1,103 @@
+"""What policies say of a plan, and what it does to the losses that the cluster is to survive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gitbot.constraints.failure.resilience import resilience
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import PlacementPlan, Resilience
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.wording import first_of
+from gitbot.policy import Verdict, judge
+from gitbot.policy.evaluate_once import PlanVariables
+from gitbot.settings import Settings
+from gitbot.workflows.core.revision import Revision
+
+
+def policy_variables(
+    revision: Revision, problem: PlacementProblem, plan: PlacementPlan, clock: int
+) -> PlanVariables:
+    """What expressions of policies see of a plan."""
+
+    def losses() -> Sequence[Resilience]:
+        return single_losses(revision.settings, problem, plan)
+
+    return PlanVariables(moves=plan.moves, **_seen(revision, problem, plan, losses, clock))
+
+
+def judged(
+    revision: Revision,
+    problem: PlacementProblem,
+    plan: PlacementPlan,
+    losses: Sequence[Resilience],
+    clock: int,
+) -> Verdict:
+    seen = _seen(revision, problem, plan, lambda: losses, clock)
+    return judge(policies=revision.policies, **seen)
+
+
+def _seen(
+    revision: Revision,
+    problem: PlacementProblem,
+    plan: PlacementPlan,
+    losses: Callable[[], Sequence[Resilience]],
+    clock: int,
+) -> dict[str, Any]:
+    return {
+        "plan": plan,
+        "problem": problem,
+        "resilience": losses,
+        "intents": {intent.ref: intent.spec.plain() for intent in revision.intents.intents},
+        "now": problem.now,
+        "clock": clock,
+        "snapshot_max_age": revision.settings.snapshot_max_age,
+        "owner_of": revision.settings.owner_name,
+    }
+
+
+def single_losses(
+    settings: Settings, problem: PlacementProblem, plan: PlacementPlan
+) -> tuple[Resilience, ...]:
+    """What the plan does to the losses that the cluster is to survive; empty if none is set."""
+    wanted = settings.resilience
+    if not wanted.survive:
+        return ()
+    return resilience(
+        problem.snapshot,
+        plan,
+        goals=problem.goals,
+        levels=tuple(dict.fromkeys(wanted.survive)),
+        namespaces=wanted.namespaces,
+    )
+
+
+def worse_losses(losses: Iterable[Resilience]) -> tuple[Finding, ...]:
+    return tuple(
+        Finding(
+            code="plan/resilience",
+            severity=Severity.WARNING,
+            message=f"after the plan, more VMs than before find no place if a {one.level.lower()} "
+            f"is lost ({first_of([item.lost for item in one.worse], _NAMED)}), as "
+            f"{one.worse[0].first[0]}: {one.worse[0].why}",
+            hint="choose another target, or make room first",
+        )
+        for one in losses
+        if one.worse
+    )
+
+
+_NAMED = 3  # losses
+
+
+def overridden(revision: Revision, digest: str) -> Revision:
+    """With the overrides of this plan alone, of policies that may be overridden now."""
+    allowed = {item.policy for item in revision.settings.overrides}
+    found = tuple(
+        item
+        for item in revision.policies.overrides
+        if item.digest == digest and item.override.policy in allowed
+    )
+    return replace(revision, policies=replace(revision.policies, overrides=found))

@@ -1,0 +1,177 @@
+"""Revision: what a commit or a working tree says to gitbot, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from gitbot.intents import IntentSet, is_below, read_intents
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.plan.findings import Finding, sort_key
+from gitbot.model.text.names import CONFIGURATION_FILE
+from gitbot.policy import PolicyRunner, PolicySet, misdirected, pack_of, read_policies
+from gitbot.ports.repository import Repository
+from gitbot.settings import Settings, read_settings
+
+INTENTS = "intents/"
+POLICIES = "policies/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """The files of one place that gitbot reads, by path. `commit` is "" for a working tree."""
+
+    files: Mapping[str, bytes]
+    commit: str = ""
+
+    @property
+    def configuration(self) -> bytes:
+        """`.gitbot.yaml`; empty if missing, which is an error of its own."""
+        return self.files.get(CONFIGURATION_FILE, b"")
+
+    @property
+    def policies(self) -> dict[str, str]:
+        return {
+            path: data.decode("utf-8", "replace")
+            for path, data in self.files.items()
+            if path.startswith(POLICIES) and path.endswith(".yaml")
+        }
+
+    def intents(self, cluster: str) -> dict[str, bytes]:
+        return {path: data for path, data in self.files.items() if is_below(path, cluster)}
+
+    def changed_since(self, before: Texts) -> tuple[str, ...]:
+        """Paths whose content differs, or that only one of both has."""
+        paths = sorted({*before.files, *self.files})
+        return tuple(path for path in paths if before.files.get(path) != self.files.get(path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundledTexts:
+    """The texts that ship with gitbot: policies and templates, by path.
+
+    `runner` runs the policies that do not ship with it; None: this process.
+    """
+
+    policies: Mapping[str, str]
+    templates: Mapping[str, str]
+    runner: PolicyRunner | None = None
+
+    def in_force(self, settings: Settings) -> dict[str, str]:
+        """The policies of the packs that the configuration names."""
+        return {
+            path: text for path, text in self.policies.items() if pack_of(path) in settings.packs
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """One commit's intents, settings and policies for one cluster. All findings are sorted.
+
+    `trusted_findings` are those about configuration and policies, `findings` all.
+    """
+
+    cluster: str
+    commit: str
+    settings: Settings
+    intents: IntentSet
+    policies: PolicySet
+    shipped: BundledTexts
+    trusted_findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def zone(self) -> str | None:
+        """The time zone of schedules that name none."""
+        found = self.settings.cluster(self.cluster)
+        return found.time_zone if found is not None else None
+
+    def remembering(self, ledger: Ledger) -> Revision:
+        """With the policies that people have overridden, for each plan."""
+        overrides = ledger.overrides(self.cluster)
+        if overrides == self.policies.overrides:
+            return self
+        return replace(self, policies=replace(self.policies, overrides=overrides))
+
+    @property
+    def templates(self) -> Mapping[str, str]:
+        return self.shipped.templates
+
+
+def texts_at(
+    repository: Repository,
+    tree: str,
+    *,
+    commit: str,
+    intents: str = INTENTS,
+    folders: Iterable[str] = (),
+) -> Texts:
+    """What gitbot reads of a commit or tree: configuration, intents, policies, these folders.
+
+    It never looks at other files of a repository (scripts, links). `intents` is the folder to read
+    them from.
+    """
+    files: dict[str, bytes] = {}
+    for prefix in (intents, POLICIES, *(f"{folder.rstrip('/')}/" for folder in folders)):
+        files |= repository.read_tree(tree, prefix)
+    configuration = repository.read_blob(tree, CONFIGURATION_FILE)
+    if configuration is not None:
+        files[CONFIGURATION_FILE] = configuration
+    return Texts(files=files, commit=commit)
+
+
+def manifest_folders(settings: Settings) -> tuple[str, ...]:
+    return tuple(item.path for item in settings.manifests if item.repository is None)
+
+
+def read_revision(
+    texts: Texts, *, cluster: str | Callable[[Settings], str], shipped: BundledTexts
+) -> Revision | tuple[Finding, ...]:
+    """Read everything; returns only the findings if the configuration has errors.
+
+    `cluster` may be a choice among those of the configuration.
+    """
+    settings, found = read_settings(texts.configuration, CONFIGURATION_FILE)
+    if settings is None:
+        return found
+    name = cluster if isinstance(cluster, str) else cluster(settings)
+    policies, of_policies = read_policies(
+        shipped.in_force(settings), texts.policies, runner=shipped.runner
+    )
+    more = (*of_policies, *misdirected(policies, texts.configuration))
+    intents, of_intents = read_intents(texts.intents(name), settings, name)
+    return Revision(
+        cluster=name,
+        commit=texts.commit,
+        settings=settings,
+        intents=intents,
+        policies=policies,
+        shipped=shipped,
+        trusted_findings=_sorted(found, more),
+        findings=_sorted(found, more, of_intents),
+    )
+
+
+def read_change(texts: Texts, base: Revision) -> Revision:
+    """What merging these texts into a base gives: new intents under the base's settings.
+
+    Their configuration and policies are read, but only the base's count.
+    """
+    _, of_settings = read_settings(texts.configuration, CONFIGURATION_FILE)
+    changed, of_policies = read_policies(
+        base.shipped.in_force(base.settings), texts.policies, runner=base.shipped.runner
+    )
+    of_policies = (*of_policies, *misdirected(changed, b""))
+    intents, of_intents = read_intents(texts.intents(base.cluster), base.settings, base.cluster)
+    trusted = _sorted(base.trusted_findings, of_settings, of_policies)
+    return replace(
+        base,
+        commit=texts.commit,
+        intents=intents,
+        trusted_findings=trusted,
+        findings=_sorted(trusted, of_intents),
+    )
+
+
+def _sorted(*findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(set().union(*findings), key=sort_key))

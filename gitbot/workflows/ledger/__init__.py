@@ -1,0 +1,1 @@
+"""Reads and writes the ledger, and guards it against rollback."""

@@ -1,0 +1,111 @@
+"""The ledger as the planner needs it: what is finished, started, numbered, and reserved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from gitbot.execution.executor_types import Approved
+from gitbot.execution.ledger_folds import BUSY, fold_nodes, occurrences_of
+from gitbot.execution.request_records import RequestRecord, fold_requests
+from gitbot.intents.compile import RequestHistory
+from gitbot.model.ledger.events import MoveApproved
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import DrainId, MigrationRequestId, RequestId
+from gitbot.model.plan.problem import Reservation
+from gitbot.model.text.instants import Interval
+from gitbot.workflows.ledger.kept_plans import plan_of
+
+
+def request_history(ledger: Ledger, cluster: str) -> RequestHistory:
+    """The past of every request of a cluster.
+
+    Planned healings have no digest yet: their move numbers continue over all healings of the rule.
+    """
+    records = fold_requests(ledger, cluster)
+    started: dict[RequestId, str] = {}
+    highest: dict[RequestId, int] = {}
+    for name, record in records.items():
+        planned = name.planned
+        highest[planned] = max(highest.get(planned, 0), record.highest_move)
+        if any(move.effects for move in record.moves.values()) or record.spent:
+            started[name] = _approved_spec(ledger, name, record)
+    return RequestHistory(
+        finished=frozenset(name for name, record in records.items() if record.spent),
+        cancelled=frozenset(name for name, record in records.items() if record.cancelled),
+        started=started,
+        highest_moves=highest,
+        emptying=frozenset(_emptying(ledger, cluster)),
+    )
+
+
+def _emptying(ledger: Ledger, cluster: str) -> Iterator[str]:
+    for occurrence in occurrences_of(ledger, cluster):
+        nodes = fold_nodes(ledger, cluster=cluster, occurrence=occurrence)
+        if any(node.state in BUSY for node in nodes.values()):
+            yield occurrence.window
+
+
+def _approved_spec(ledger: Ledger, request: RequestId, record: RequestRecord) -> str:
+    """The digest of the spec that was approved first, "" if unknown."""
+    if isinstance(request, MigrationRequestId):
+        intent = f"MigrationRequest/{request.namespace}/{request.name}"
+    elif isinstance(request, DrainId):
+        intent = f"MaintenanceWindow/{request.occurrence.window}"
+    else:
+        return ""
+    if not record.moves:
+        return ""
+    document = plan_of(ledger, record.moves[min(record.moves)].digest)
+    return document.plan.intents.get(intent, "") if document else ""
+
+
+def reservations(
+    approved: Iterable[Approved],
+    records: Mapping[RequestId, RequestRecord],
+    *,
+    but: Iterable[RequestId] = (),
+) -> tuple[Reservation, ...]:
+    """Places that approved, unfinished requests take, without those of the planned ids in `but`."""
+    skipped = set(but)
+    found = []
+    for item in approved:
+        if item.terms.void or item.terms.consent or skipped & {move.request for move in item.moves}:
+            continue
+        record = records.get(item.id, RequestRecord(id=item.id))
+        known = record.moves
+        found += [
+            Reservation(
+                vm=move.vm.namespaced_name,
+                node=move.to.node,
+                allowed=item.terms.allowed,
+                request=item.id,
+                pull_request=item.approval.pull_request,
+            )
+            for move in item.moves
+            if (not known[move.id].final if move.id in known else not record.cancelled)
+        ]
+    return tuple(sorted(found, key=lambda place: (place.vm, place.request)))
+
+
+def reservations_from_ledger(
+    ledger: Ledger, records: Mapping[RequestId, RequestRecord]
+) -> tuple[Reservation, ...]:
+    """Places that accepted, unfinished moves will take, as the ledger alone knows them."""
+    allowed = {
+        (event.request, event.move): event.terms.allowed
+        for event in ledger.events
+        if isinstance(event, MoveApproved)
+    }
+    found = [
+        Reservation(
+            vm=move.vm,
+            node=move.to,
+            allowed=tuple(Interval(start=a, end=b) for a, b in allowed.get((name, number), ())),
+            request=name,
+            pull_request=move.pull_request,
+        )
+        for name, record in records.items()
+        for number, move in record.moves.items()
+        if not move.final and move.to
+    ]
+    return tuple(sorted(found, key=lambda place: (place.vm, place.request)))

@@ -1,0 +1,111 @@
+"""Writes the ledger: one commit for each step, compare-and-swap, at most six pushes a minute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from gitbot.errors import ConflictError
+from gitbot.execution.request_records import fold_requests
+from gitbot.execution.transitions import check_transitions
+from gitbot.model.ledger.events import KnownEvent, MoveChanged, MoveState
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.ports.clock import Clock
+from gitbot.ports.ledger import LedgerStore
+
+PUSHES = 6
+MINUTE = 60
+LOST_RACES = 8
+
+T = TypeVar("T")
+
+
+def retried(decide: Callable[[], T]) -> T:
+    """Read, decide and write; repeat if somebody else wrote first, at last raise ConflictError.
+
+    `decide` must read everything again, so that what it writes fits what it lost to.
+    """
+    for _ in range(LOST_RACES):
+        try:
+            return decide()
+        except ConflictError:
+            continue
+    return decide()
+
+
+class Journal:
+    """The ledger as last read, and the events to write with the next step."""
+
+    def __init__(self, store: LedgerStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._pushed: list[int] = []
+        self._pending: list[KnownEvent] = []
+        self.ledger = Ledger()
+        self.written = 0
+
+    @property
+    def seen(self) -> Ledger:
+        """The ledger with the events that are not yet written."""
+        if not self._pending:
+            return self.ledger
+        return Ledger(
+            events=(*self.ledger.events, *self.unwritten),
+            plans=self.ledger.plans,
+            head=self.ledger.head,
+        )
+
+    @property
+    def unwritten(self) -> tuple[KnownEvent, ...]:
+        """Outcomes that the next commit writes."""
+        return tuple(self._pending)
+
+    def read(self) -> Ledger:
+        """Read again. If somebody else wrote, of unwritten outcomes only creations stay pending.
+
+        The next look at the cluster shows the others again; a migration may be gone by then.
+        """
+        ledger = self._store.read()
+        if ledger.head != self.ledger.head:
+            self._pending = [event for event in self._pending if _is_news(ledger, event)]
+        self.ledger = ledger
+        return self.seen
+
+    def note(self, *events: KnownEvent) -> None:
+        self._pending += events
+
+    def commit(
+        self, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes] | None = None
+    ) -> None:
+        """Write pending outcomes and the events. Raises ConflictError if another run was first."""
+        fresh = (*self._pending, *events)
+        new_plans = {key: data for key, data in (plans or {}).items() if key not in self.seen.plans}
+        if not fresh and not new_plans:
+            return
+        check_transitions(self.ledger, fresh)
+        self.wait_for_turn()
+        self._pushed.append(self._clock.now())
+        self.ledger = self._store.append(self.ledger, fresh, new_plans)
+        self._pending.clear()
+        self.written += len(fresh)
+
+    def wait_for_turn(self) -> bool:
+        """Sleep until one more push keeps to the limit; True if time passed."""
+        now = self._clock.now()
+        # the clock may step back: what then lies ahead says nothing of the last minute
+        self._pushed = [time for time in self._pushed if 0 <= now - time < MINUTE]
+        if len(self._pushed) < PUSHES:
+            return False
+        self._clock.sleep(MINUTE - (now - self._pushed[0]))
+        return True
+
+
+def _is_news(ledger: Ledger, event: KnownEvent) -> bool:
+    """Whether it says that a migration exists which the ledger has only announced."""
+    if not isinstance(event, MoveChanged) or event.state is not MoveState.CREATED:
+        return False
+    request = fold_requests(ledger, event.cluster).get(event.request)
+    move = request.moves.get(event.move) if request is not None else None
+    return (
+        move is not None and move.state is MoveState.INTENDED and move.migration == event.migration
+    )

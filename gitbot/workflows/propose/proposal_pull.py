@@ -1,0 +1,332 @@
+"""A run of propose, and one concern's branch and pull request: opened, renewed, repaired, shown.
+
+A branch has one file; a person's commit is never overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gitbot.errors import ConflictError, RepositoryError, UnreachableError
+from gitbot.execution.approval import ProposalFact
+from gitbot.execution.ledger_folds import ConcernRecord, fold_concern
+from gitbot.intents import proposal_file
+from gitbot.model.ledger.event_parts import ProposalFile
+from gitbot.model.ledger.events import ConcernChanged, ConcernState
+from gitbot.model.ledger.ledger import Ledger, concern_file
+from gitbot.model.text.names import OWN_AUTHOR
+from gitbot.ports.forge import PullRequest
+from gitbot.ports.idempotence import is_up_to_date, needs_renewal
+from gitbot.reports import markdown, marker, says_owners
+from gitbot.workflows.approval.owner_approvals import consented
+from gitbot.workflows.approval.read_approvals import (
+    concern_branch,
+    file_digest,
+    is_unmodified_proposal,
+    read_proposal,
+)
+from gitbot.workflows.approval.stale_reviews import (
+    CHANGED,
+    changed_since_review,
+    proposed,
+    superseded,
+)
+from gitbot.workflows.check import CheckResult, checks_of
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.judged_plan import JudgedPlan
+from gitbot.workflows.core.revision_engine import RevisionEngine
+from gitbot.workflows.ledger.writer import Journal
+from gitbot.workflows.propose.concerns import Concern, ConcernSources
+from gitbot.workflows.propose.proposal import ConcernReport, body_of, file_of, title_of
+from gitbot.workflows.pulls.labels import PLANNED, RETURN, STALE, set_labels
+from gitbot.workflows.pulls.statuses import own_comment, set_check
+
+
+@dataclass(slots=True, kw_only=True)
+class ProposeRun:
+    """The state of one run of propose: the journal grows, pull requests open and close."""
+
+    shell: RunContext
+    base: RevisionEngine
+    journal: Journal
+    sources: ConcernSources
+    open_pulls: dict[str, PullRequest]
+
+    @property
+    def now(self) -> int:
+        """The moment of the look, in seconds UTC."""
+        return self.sources.now
+
+    def record(self, concern: str) -> ConcernRecord:
+        cluster = self.shell.cluster_name
+        return fold_concern(self.journal.seen, cluster=cluster, concern=concern)
+
+    def event(
+        self,
+        concern: str,
+        state: ConcernState,
+        *,
+        digest: str = "",
+        commit: str = "",
+        pull_request: int = 0,
+        reason: str = "",
+        proposal: ProposalFile | None = None,
+    ) -> ConcernChanged:
+        return ConcernChanged(
+            file=concern_file(self.shell.cluster_name, concern),
+            time=self.now,
+            cluster=self.shell.cluster_name,
+            state=state,
+            digest=digest,
+            commit=commit,
+            pull_request=pull_request,
+            reason=reason,
+            proposal=proposal,
+        )
+
+    def note(
+        self,
+        concern: str,
+        state: ConcernState,
+        pull: PullRequest,
+        *,
+        digest: str = "",
+        reason: str = "",
+    ) -> None:
+        """Record the outcome of a concern's pull request, for the next commit of the ledger."""
+        self.journal.note(
+            self.event(concern, state, digest=digest, pull_request=pull.number, reason=reason)
+        )
+
+
+def auto_approve(run: ProposeRun, concern: Concern, judged: JudgedPlan) -> ConcernReport:
+    """For heal: Auto, returnHome: Auto, reapprove: WithinPolicy and approval: Intent."""
+    approved = run.event(
+        concern.name,
+        ConcernState.AUTO,
+        digest=judged.digest,
+        commit=run.base.commit,
+        reason=concern.why,
+    )
+    run.journal.commit((approved,), {judged.digest: judged.file})
+    return ConcernReport(concern=concern.name, action="auto", digest=judged.digest)
+
+
+def open_proposal(run: ProposeRun, concern: Concern, judged: JudgedPlan) -> ConcernReport:
+    shell = run.shell
+    text = file_of(concern, judged)
+    branch = concern_branch(shell.cluster_name, concern.name)
+    head, reason = push_new(
+        shell,
+        branch=branch,
+        base=run.base.commit,
+        files={proposal_file(shell.cluster_name, concern.name): text},
+        message=title_of(concern, judged),
+    )
+    if not head:
+        return ConcernReport(concern=concern.name, action="waiting", reason=reason, unplanned=True)
+    _record_proposal(run, concern, judged, head, text)
+    pull = shell.forge.open_pull(
+        branch=branch,
+        base_branch=shell.base_branch,
+        title=title_of(concern, judged),
+        body=body_of(concern),
+        labels=("gitbot", *sorted(labels_of(concern.name, changed=False))),
+    )
+    run.note(concern.name, ConcernState.OPENED, pull, digest=judged.digest)
+    run.open_pulls[concern.name] = pull
+    _show(run, concern.name, pull, head, judged)
+    shell.say(f"pull request {pull.number} opened: {title_of(concern, judged)}")
+    return ConcernReport(
+        concern=concern.name, action="opened", pull_request=pull.number, digest=judged.digest
+    )
+
+
+def _record_proposal(
+    run: ProposeRun, concern: Concern, judged: JudgedPlan, head: str, text: bytes
+) -> None:
+    """Record plan, pushed head and file before anybody can merge what the ledger lacks."""
+    proposed = run.event(
+        concern.name,
+        ConcernState.PROPOSED,
+        digest=judged.digest,
+        commit=head,
+        reason=concern.why,
+        proposal=ProposalFile(file=file_digest(text), base=run.base.commit),
+    )
+    run.journal.commit((proposed,), {judged.digest: judged.file})
+
+
+def update_proposal(
+    run: ProposeRun, concern: Concern, judged: JudgedPlan, pull: PullRequest, record: ConcernRecord
+) -> ConcernReport:
+    """Renew an open pull request if its plan changed or expires; else leave it alone."""
+    known = ConcernReport(
+        concern=concern.name,
+        action="unchanged",
+        pull_request=pull.number,
+        digest=judged.digest,
+    )
+    ledger = run.journal.seen
+    shown = read_proposal(run.shell, ledger, pull.head, concern.name)
+    same = shown is not None and is_up_to_date(shown.digest, judged.digest)
+    expires_at = shown.expires_at if shown is not None else 0
+    due = needs_renewal(left=expires_at - run.now, life=run.base.settings.plan_expiry)
+    if same and not due and is_unmodified_proposal(run.shell, ledger, pull.head, concern.name):
+        return replace(known, reason=_repair(run, pull, judged, record))
+    if not is_own_head(run.shell, pull.head, record):
+        return replace(known, reason="somebody pushed to its branch: gitbot leaves it alone")
+    text = file_of(concern, judged)
+    head = run.shell.repository.write_commit(
+        branch=pull.branch,
+        expected=pull.head,
+        files={proposal_file(run.shell.cluster_name, concern.name): text},
+        message=title_of(concern, judged),
+        time=run.shell.clock.now(),
+    )
+    _record_proposal(run, concern, judged, head, text)
+    if record.pull_request != pull.number:
+        run.note(concern.name, ConcernState.OPENED, pull, digest=judged.digest)
+    run.shell.forge.edit_pull(pull.number, title=title_of(concern, judged), body=body_of(concern))
+    _show(run, concern.name, pull, head, judged)
+    return replace(known, action="renewed" if same else "updated")
+
+
+def _repair(run: ProposeRun, pull: PullRequest, judged: JudgedPlan, record: ConcernRecord) -> str:
+    """Complete what an earlier, killed run may have left undone: the number, the comment."""
+    if record.pull_request != pull.number:
+        run.note(record.concern, ConcernState.OPENED, pull, digest=judged.digest)
+    judged = _with_owners(run, pull, judged, record.concern)
+    if is_shown(run.shell, pull, judged):
+        show_checks(run.shell, pull.head, judged)
+    else:
+        _show(run, record.concern, pull, pull.head, judged)
+    return ""
+
+
+def _show(run: ProposeRun, concern: str, pull: PullRequest, head: str, judged: JudgedPlan) -> None:
+    ledger = run.journal.seen
+    judged = _with_owners(run, replace(pull, head=head), judged, concern)
+    show_proposal(run.shell, ledger, concern=concern, pull=pull, head=head, judged=judged)
+
+
+def _with_owners(
+    run: ProposeRun, pull: PullRequest, judged: JudgedPlan, concern: str
+) -> JudgedPlan:
+    """With who approved what; reviews are read again, as the list of pull requests lacks them."""
+    if not run.base.settings.owners:
+        return judged
+    reviews = run.shell.forge.get_pull(pull.number).reviews
+    return consented(
+        run.shell,
+        judged,
+        replace(pull, reviews=reviews),
+        base=run.base,
+        intents=run.base.intents,
+        proposal=ProposalFact(concern=concern, digest=judged.digest, expires_at=judged.expires_at),
+    )
+
+
+def can_merge(run: ProposeRun, pull: PullRequest) -> bool:
+    """Whether a proposal merges into the base branch: its file may have been removed there."""
+    repository = run.shell.repository
+    try:
+        return repository.merge_trees(run.base.commit, pull.head) is not None
+    except RepositoryError:
+        return True  # unknown; who merges it is told
+
+
+def is_own_head(shell: RunContext, head: str, record: ConcernRecord) -> bool:
+    """Whether the head of a branch is a commit of gitbot's own.
+
+    If the ledger does not know the head (a run died between push and ledger), its author decides,
+    who is another one than gitbot's account on the forge.
+    """
+    if head in record.commits:
+        return True
+    try:
+        return shell.repository.commit(head).author == OWN_AUTHOR
+    except RepositoryError:
+        return False  # Git refuses what somebody pushed
+
+
+def push_new(
+    shell: RunContext, *, branch: str, base: str, files: Mapping[str, bytes | None], message: str
+) -> tuple[str, str]:
+    """Put files onto a new branch from `base`: its head; else "" and what is in its way.
+
+    Anybody who may push can be in the way of one branch: the others, and what is approved, go on.
+    What an earlier run left over is replaced.
+    """
+    try:
+        left = shell.repository.resolve(branch)
+        if left is not None and not is_own_head(shell, left, ConcernRecord(concern="")):
+            return "", f"branch {branch} holds somebody's commits: remove it"
+        if left is not None:
+            shell.repository.delete_branch(branch, expected=left)
+        head = shell.repository.write_commit(
+            branch=branch,
+            expected=None,
+            files=files,
+            message=message,
+            time=shell.clock.now(),
+            parents=(base,),
+        )
+    except (ConflictError, UnreachableError):
+        raise
+    except RepositoryError as error:
+        return "", str(error)
+    return head, ""
+
+
+def remove_branch(shell: RunContext, branch: str, record: ConcernRecord) -> None:
+    """Remove a finished branch, unless somebody else pushed to it."""
+    try:
+        head = shell.repository.resolve(branch)
+    except RepositoryError:
+        return
+    if head is not None and is_own_head(shell, head, record):
+        shell.repository.delete_branch(branch, expected=head)
+
+
+def show_proposal(
+    shell: RunContext,
+    ledger: Ledger,
+    *,
+    concern: str,
+    pull: PullRequest,
+    head: str,
+    judged: JudgedPlan,
+) -> None:
+    """Show the plan that merging `head` approves, and whether it changed since a review."""
+    shown = proposed(ledger, shell.cluster_name, concern)
+    whole = shell.forge.get_pull(pull.number)
+    times = [(item.time, item.digest) for item in shown]
+    changed = changed_since_review(shell.forge, whole, times, judged.digest)
+    notice = CHANGED if changed else ""
+    diff = shell.with_report_link(
+        concern, judged.diff
+    )  # checks have no link: they are compared as a whole
+    body = markdown(diff, notice=notice, superseded=superseded(shown, judged.digest))
+    shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
+    show_checks(shell, head, judged, notice=notice)
+    set_labels(shell, whole, labels_of(concern, changed=bool(notice)))
+
+
+def show_checks(shell: RunContext, head: str, judged: JudgedPlan, *, notice: str = "") -> None:
+    """The checks of a proposal; what it leaves out is shown, but does not fail them."""
+    outcome = CheckResult(findings=judged.findings, judged=judged, cluster=shell.cluster_name)
+    for verdict in checks_of(shell, outcome, notice=notice, failing=False):
+        set_check(shell, head, verdict)
+
+
+def labels_of(concern: str, *, changed: bool) -> frozenset[str]:
+    found = {PLANNED, *({STALE} if changed else ())}
+    return frozenset(found | ({RETURN} if concern.startswith("return-") else set()))
+
+
+def is_shown(shell: RunContext, pull: PullRequest, judged: JudgedPlan) -> bool:
+    body = own_comment(shell.forge, pull.number, marker(shell.cluster_name))
+    # a new review may have come in
+    return bool(body) and STALE not in pull.labels and says_owners(body, judged.diff)

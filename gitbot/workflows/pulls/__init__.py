@@ -1,0 +1,1 @@
+"""What gitbot writes to pull requests: statuses, labels, next steps."""
