@@ -36,7 +36,7 @@ main()
 """
 LASTING = """
 import atexit, sys, threading, time
-from gitbot.cli import version
+from gitbot.cli.commands import version
 def work():
     time.sleep(0.2)
     print("worked")
@@ -53,7 +53,7 @@ main()
 """
 TALKING = """
 import sys, click
-from gitbot.cli import version
+from gitbot.cli.commands import version
 version.version.callback = lambda **_: click.echo("words", err={err})
 sys.argv = ["gitbot", "version"]
 from gitbot.__main__ import main

@@ -112,7 +112,7 @@ def test_output_that_is_open_for_reading_only_is_no_bug() -> None:
 
 def test_output_is_utf_8_in_every_locale() -> None:
     code = (
-        "from gitbot.cli import version; from gitbot.cli.main import main; import click; "
+        "from gitbot.cli.commands import version; from gitbot.cli.main import main; import click; "
         "version.version.callback = lambda **_: click.echo('a → b'); main(['version'])"
     )
     done = subprocess.run(
@@ -127,7 +127,7 @@ def test_output_is_utf_8_in_every_locale() -> None:
 
 def test_no_room_for_temporary_files_is_not_a_folder_that_was_removed() -> None:
     code = (
-        "import tempfile; from gitbot.cli import version; from gitbot.cli.main import main; "
+        "import tempfile; from gitbot.cli.commands import version; from gitbot.cli.main import main; "
         "version.version.callback = lambda **_: tempfile.gettempdir(); main(['version'])"
     )
     done = subprocess.run(
@@ -145,7 +145,7 @@ def test_no_room_for_temporary_files_is_not_a_folder_that_was_removed() -> None:
 
 def test_the_cycle_collector_runs_in_a_command_and_no_plugin_reads_along() -> None:
     code = (
-        "import gc, os, sys; from gitbot.__main__ import main; from gitbot.cli import version; "
+        "import gc, os, sys; from gitbot.__main__ import main; from gitbot.cli.commands import version; "
         "version.version.callback = lambda **_: print("
         "gc.isenabled(), gc.get_freeze_count() > 0, gc.get_threshold()[0], "
         "os.environ['PYDANTIC_DISABLE_PLUGINS']); "
