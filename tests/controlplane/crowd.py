@@ -28,7 +28,7 @@ from gitbot.simulation.kubevirt.vm_owners import VM_FINALIZER
 from gitbot.simulation.served_resources import BY_KIND
 from gitbot.simulation.simulated_api import CONTROLLER
 from tests.controlplane.kubevirt.connection import Connection, path_of
-from tests.virt_api.instances import admit_instance
+from tests.virt_api.admission import admit_instance
 
 TIER, GROUP = "example.com/tier", "example.com/group"
 HOSTNAME = "kubernetes.io/hostname"

@@ -13,7 +13,7 @@ from tests.recordings.differences import Difference, first_difference
 from tests.recordings.records import wanted
 from tests.recordings.standing import put
 from tests.recordings.verdict import Verdict
-from tests.virt_api.instances import admit_guest
+from tests.virt_api.admission import admit_guest
 
 VMI = "VirtualMachineInstance"
 _LOST_NETWORK = re.compile(r"failed to locate network attachment definition ([a-z0-9./-]+)")

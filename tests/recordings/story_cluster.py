@@ -40,7 +40,7 @@ from tests.recordings.story_objects import (
 )
 from tests.recordings.story_sizes import node_sizes
 from tests.recordings.uids import Uids, uid_text
-from tests.virt_api.instances import admit_guest
+from tests.virt_api.admission import admit_guest
 
 _START = 1_800_000_000
 _NEVER = 10**9  # guests are booted by the played handler

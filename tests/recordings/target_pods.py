@@ -23,7 +23,7 @@ from tests.recordings.records import wanted
 from tests.recordings.source_pods import replay_source_pod
 from tests.recordings.standing import put
 from tests.recordings.verdict import Verdict
-from tests.virt_api.instances import admit_guest
+from tests.virt_api.admission import admit_guest
 
 MIGRATION, VMI = "VirtualMachineInstanceMigration", "VirtualMachineInstance"
 _RESERVATION = "pr.kubevirt.io/"

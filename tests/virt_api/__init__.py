@@ -1,5 +1,5 @@
-"""virt-api's whole validation of VirtualMachines and VMIs, KubeVirt 1.9.0.
+"""What virt-api of KubeVirt 1.9.0 was recorded saying of new VirtualMachines and VMIs.
 
-gitbot never writes them, so it does not need to know. The recordings and the control plane do: what
-these rules say was compared with what virt-api answered.
+gitbot never writes them, so it does not need to know. The recordings and the control plane do. Only
+the rules that a recorded answer shows are here.
 """

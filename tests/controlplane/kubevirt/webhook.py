@@ -27,7 +27,7 @@ from tests.controlplane.certificates import Authority
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.policies import ACCOUNTS, FOREIGN
 from tests.doubles.listener import Listener, RequestHandler
-from tests.virt_api.instances import admit_instance
+from tests.virt_api.admission import admit_instance
 
 APISERVER = ACCOUNTS[0]
 _DENIED = " denied the request: "

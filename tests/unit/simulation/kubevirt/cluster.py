@@ -42,7 +42,7 @@ from gitbot.simulation.kubevirt.vm_owners import (
     reconcile_virtual_machine,
 )
 from gitbot.simulation.kubevirt.vmi_lifecycle import reconcile_instance
-from tests.virt_api.instances import admit_instance
+from tests.virt_api.admission import admit_instance
 
 START = 1_800_000_000
 CONTROLLER = "system:serviceaccount:kubevirt:kubevirt-controller"
