@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from gitbot.kubernetes.objects import annotations_of, at, with_value, without
+from gitbot.kubernetes.objects import annotations_of, at, with_value
 from gitbot.kubernetes.phases import FINAL_PHASES
 from gitbot.kubevirt.admission import admit_migration
 from gitbot.kubevirt.webhook_answers import Admitted
 from gitbot.simulation.admission import the_kubevirt
 from gitbot.simulation.schemas import SCHEMAS
-from gitbot.simulation.simulated_api import CONTROLLER, WriteOptions
+from gitbot.simulation.simulated_api import WriteOptions
 from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import Key, key_of, with_metadata
 from tests.doubles.old_kubevirt import before_1_6
 from tests.recordings.recorded_changes import with_changes
-from tests.recordings.story import INPUTS, MIGRATION, VMI, Action, Event, millis
+from tests.recordings.story import MIGRATION, VMI, Action, Event, millis
 from tests.recordings.story_cluster import StoryCluster
 
 _API = {MIGRATION: "kubevirt.io/v1", VMI: "kubevirt.io/v1", "VirtualMachine": "kubevirt.io/v1"}
@@ -31,7 +31,6 @@ _KUBEVIRT_KEYS = re.compile(
     r"|kubevirt\.io/(nonroot|vm-generation|nodeName)"
     r"|kubevirt\.io/(migrationTargetNodeName|outdatedLauncherImage|eviction-source)"
 )
-_LIMIT = re.compile(r"(parallelMigrationsPerCluster|parallelOutboundMigrationsPerNode)\D+(\d+)")
 _IN_FLIGHT = re.compile(r"Active migration job \([^)]*\)")
 
 
@@ -67,30 +66,11 @@ class Actors:
     def change(self, event: Event) -> None:
         """A change that no part of KubeVirt made: of a node, a quota, a guest's condition."""
         store, kind, name = self._cluster.store, event["kind"], event["name"]
-        if event.get("event") == "Preempted":
-            self._try(lambda: self._cluster.api.delete("Pod", (self._story.namespace, name)))
-        elif kind == MIGRATION:
-            self._try(lambda: self._create_foreign(event))
-        else:
-            key = ("" if kind in ("Node", "MigrationPolicy") else self._story.namespace, name)
-            found = store.find(kind, key)
-            if event.get("deleted") and found is not None:
-                store.delete(kind, key)
-            elif found is not None and "changed" in event:
-                store.replace(with_changes(found, event["changed"]))
-            elif found is None and "added" in event:
-                self._cluster.add_input(event)
+        key = ("" if kind in ("Node", "MigrationPolicy") else self._story.namespace, name)
+        found = store.find(kind, key)
+        if found is not None and "changed" in event:
+            store.replace(with_changes(found, event["changed"]))
         self._cluster.engine.run_ready()
-
-    def _create_foreign(self, event: Event) -> None:
-        """A migration by a controller that is not simulated, such as the workload updater."""
-        state = event["added"]
-        kept = ("labels", "annotations")
-        metadata: dict[str, Any] = {key: dict(state[key]) for key in kept if key in state}
-        metadata |= {"name": event["name"], "namespace": self._story.namespace}
-        made = {"apiVersion": _API[MIGRATION], "kind": MIGRATION, "metadata": metadata}
-        body = self._cluster.uids.ours({**made, "spec": state.get("spec") or {}})
-        self._cluster.api.create(body, asked=WriteOptions(user=CONTROLLER))
 
     # Requests
 
@@ -101,12 +81,8 @@ class Actors:
         match text.split():
             case ["create", *rest] if not rest or rest[0] in _API:
                 return self._create(action, rest, asked)
-            case ["create" | "delete" | "add" | "remove", kind, *_] if kind in INPUTS:
-                return Answer()  # the recorded object follows
             case ["delete", kind, name, *_] if kind in _API or kind == "Pod":
                 return self._try(lambda: self._delete(kind, name))
-            case ["delete", "pod", name, *_]:
-                return self._try(lambda: self._delete("Pod", name))
             case ["remove", kind, name, *_]:
                 return self._remove(kind, name)
             case ["evict", "pod", name, *_]:
@@ -117,33 +93,13 @@ class Actors:
                 return self._release(name)
             case ["handler", "sets", *_]:
                 return self._set_selinux()
-            case ["evacuate-cancel" | "evacuate", *rest]:
-                return self._try(lambda: self._cancel_evacuation(rest))
             case ["virt-api", verb, *_]:
                 self._cluster.set_dials(webhooks_down=verb in ("killed", "stopped", "away"))
                 return Answer()
             case _:
                 return self._edit(action, text.split())
 
-    def _cancel_evacuation(self, words: list[str]) -> None:
-        for vmi in self._cluster.list(VMI, self._story.namespace):
-            if vmi["metadata"]["name"] in words:
-                found = without(vmi, "status", "evacuationNodeName")
-                self._cluster.store.replace(found)
-
-    def _set_limit(self, text: str) -> bool:
-        """A setting of the KubeVirt object that a text names with its number."""
-        found = _LIMIT.search(text)
-        if found is None:
-            return False
-        kubevirt = the_kubevirt(self._cluster.store)
-        path = ("spec", "configuration", "migrations", found[1])
-        self._cluster.store.replace(with_value(kubevirt, int(found[2]), *path))
-        return True
-
     def _edit(self, action: Action, words: list[str]) -> Answer | None:
-        if self._set_limit(action.text):
-            return Answer()
         match words:
             case ["patch", "VM", *rest] if "runStrategy" in rest:
                 return self._try(lambda: self._run_strategy(rest[-1], rest[0]))

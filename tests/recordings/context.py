@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gitbot.errors import UsageError
 from gitbot.simulation.building import node
+from tests.recordings.records import unpacked
 
 NAME = "context.json.gz"
 OWN = Path(__file__).with_name(NAME)  # of the recordings that this project was held to
@@ -21,20 +20,13 @@ OWN = Path(__file__).with_name(NAME)  # of the recordings that this project was 
 class Context:
     """Named parts that records refer to, in the recorder's form."""
 
-    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    namespaces: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    runtime_classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    priority_classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Any]]
+    nodes: Mapping[str, Mapping[str, Any]]
+    namespaces: Mapping[str, Mapping[str, Any]]
+    runtime_classes: Mapping[str, Mapping[str, Any]]
+    priority_classes: Mapping[str, Mapping[str, Any]]
 
     def kubevirt(self, settings: str) -> dict[str, Any]:
-        """The KubeVirt object of a named setting; UsageError where it is not there."""
-        if settings not in self.settings:
-            known = ", ".join(sorted(self.settings)) or "none"
-            raise UsageError(
-                f"the context has no settings {settings!r}; found {known}",
-                hint=f"put the {NAME} of the recording beside the file or name it with --context",
-            )
         found = self.settings[settings]
         return kubevirt_object(found.get("spec") or {}, found.get("annotations") or {})
 
@@ -59,9 +51,6 @@ class Context:
             status = {"hard": hard, **({"used": quota["used"]} if quota.get("used") else {})}
             spec = {"spec": {"hard": hard}, "status": status}
             found.append({**named("v1", "ResourceQuota", "q", name), **spec})
-        if own.get("limitrange"):
-            spec = {"spec": {"limits": own["limitrange"]}}
-            found.append({**named("v1", "LimitRange", "limits", name), **spec})
         return found
 
 
@@ -112,22 +101,13 @@ def read_context(path: Path | None, beside: Path) -> Context:
     if path is None and not where.exists():
         where = OWN
     try:
-        data = where.read_bytes()
-        text = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
-        found = json.loads(text)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+        found = json.loads(unpacked(where))
+    except ValueError as error:
         raise UsageError(f"{where}: no context of a recording: {error}") from error
-    parts = ("settings", "nodes", "namespaces", "runtimeClasses", "priorityClasses")
-    if not isinstance(found, dict):
-        raise UsageError(f"{where}: expected an object with {', '.join(parts)}")
-    given = [found.get(part) or {} for part in parts]
-    for part, value in zip(parts, given, strict=True):
-        if not isinstance(value, dict):
-            raise UsageError(f"{where}: {part}: expected an object, name by name")
     return Context(
-        settings=given[0],
-        nodes=given[1],
-        namespaces=given[2],
-        runtime_classes=given[3],
-        priority_classes=given[4],
+        settings=found["settings"],
+        nodes=found["nodes"],
+        namespaces=found["namespaces"],
+        runtime_classes=found["runtimeClasses"],
+        priority_classes=found["priorityClasses"],
     )

@@ -1,9 +1,9 @@
-"""The first difference between two JSON values, with the path to it."""
+"""The first difference between two JSON values, with the path to it; the verdict on a record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 
@@ -16,14 +16,26 @@ class Difference:
     recorded: Any
     ours: Any
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a replay says about one record: equal (no difference), or the first difference.
+
+    `notes` are sentences about an equal record: why times differ, what was arbitrary.
+    """
+
+    record: str
+    difference: Difference | None = None
+    notes: tuple[str, ...] = ()
+
     def to_json(self) -> dict[str, Any]:
-        """The difference as JSON."""
-        return {
-            "name": self.name,
-            "field": self.field,
-            "recorded": self.recorded,
-            "ours": self.ours,
-        }
+        """One line of the report."""
+        line: dict[str, Any] = {"record": self.record, "equal": self.difference is None}
+        if self.difference is not None:
+            line["difference"] = asdict(self.difference)
+        if self.notes:
+            line["notes"] = list(self.notes)
+        return line
 
 
 def first_difference(name: str, recorded: Any, ours: Any, field: str = "") -> Difference | None:

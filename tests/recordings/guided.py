@@ -16,7 +16,7 @@ from gitbot.kubevirt import names
 from gitbot.kubevirt.limits import priority_of, requeue_delay
 from gitbot.model.cluster.pod import Pod
 from gitbot.simulation.controllers.migration_requeue import Migrations
-from gitbot.simulation.controllers.scheduler import Choice, Scheduler, is_pending
+from gitbot.simulation.controllers.scheduler import Scheduler, is_pending
 from gitbot.simulation.kubevirt.migration_controller import reconcile_migration
 from gitbot.simulation.kubevirt.reconcile_result import Create, Reconciled, Write
 from gitbot.simulation.placement import WorldPlacement, refusal
@@ -116,8 +116,6 @@ class GuidedScheduler(Scheduler):
         if times.bound is None:
             if self._timing.now() - since >= _SCHEDULER_PAUSE:
                 self._findings.differ(key[1], "spec.nodeName", None, nodes)
-            elif times.unschedulable is None and not self._deleted_at_once(times):
-                pass
             self._later(key, since + _SCHEDULER_PAUSE)
             return None
         if times.node not in nodes:
@@ -135,16 +133,9 @@ class GuidedScheduler(Scheduler):
         self._bind(pod, times.node)
         return None
 
-    def _deleted_at_once(self, times: PodTimes) -> bool:
-        return times.bound is None and times.unschedulable is None
-
     def _later(self, key: Key, millis: int) -> None:
         left = max(1, self._timing.until(millis))
         self._clock.after(left, lambda: self._touch(self, key))
-
-    def choice(self, node: str) -> Choice:
-        """A choice of one node."""
-        return Choice(node=node)
 
 
 class GuidedMigrations(Migrations):

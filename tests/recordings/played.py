@@ -16,7 +16,6 @@ from gitbot.kubernetes.objects import (
     labels_of,
     uid_of,
     with_value,
-    without,
 )
 from gitbot.kubernetes.phases import FINAL_PHASES
 from gitbot.kubevirt import names
@@ -224,9 +223,6 @@ class PlayedHandler:
         if not answer.writes:
             return None
         name = self._name_of(key, state)
-        if state.get("abortRequested") and not self._story.steps.honours_aborts(name):
-            answer = reconcile_handler(self._view, _unasked(vmi), self._clock.now(), times)
-            state = {**state, "abortRequested": None}
         step, wait = _step(state, vmi, dials)
         if "hang" not in dials and name not in self.released and not _told(dials, step):
             seen = self._story.steps.wait(name, step)
@@ -285,11 +281,6 @@ class PlayedHandler:
             if uid_of(item) == state.get("migrationUid"):
                 return str(item["metadata"]["name"])
         return ""
-
-
-def _unasked(vmi: KubernetesObject) -> dict[str, Any]:
-    """The VMI as a handler sees it that does not listen to aborts."""
-    return without(vmi, "status", "migrationState", "abortRequested")
 
 
 def _told(dials: Mapping[str, Any], step: str) -> bool:

@@ -23,10 +23,6 @@ def with_changes(obj: KubernetesObject, changes: Mapping[str, Any]) -> dict[str,
                 changed = with_value(changed, value, "spec", part)
             case "conditions":
                 changed = _with_conditions(changed, {key: value} if key else value or {})
-            case "ready":
-                changed = _with_conditions(changed, {"Ready": {"status": value}})
-            case "spec":
-                changed = {**changed, "spec": value if not key else changed["spec"]}
     return changed
 
 

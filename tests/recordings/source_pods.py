@@ -9,10 +9,8 @@ from typing import Any
 from gitbot.kubernetes.objects import at, condition_of, with_value
 from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.recordings.context import Context
-from tests.recordings.differences import Difference, first_difference
-from tests.recordings.records import wanted
+from tests.recordings.differences import Difference, Verdict, first_difference
 from tests.recordings.standing import put
-from tests.recordings.verdict import Verdict
 from tests.virt_api.admission import admit_guest
 
 VMI = "VirtualMachineInstance"
@@ -22,7 +20,6 @@ _STARTED = 60  # seconds in which a pod would have come to run
 
 def replay_source_pod(record: Mapping[str, Any], context: Context) -> Verdict:
     """Equal, or the first difference in the phase, the Events, and the pods."""
-    wanted(record, "record", "settings", "vmi", "requested_object")
     name = str(record["record"])
     lost = _LOST_NETWORK.search(str(condition_of(record["vmi"], "Synchronized") or ""))
     if lost is not None:

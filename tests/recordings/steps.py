@@ -1,7 +1,7 @@
 """What the played handler did in a recording, step by step: the dials that nobody wrote down.
 
 Its behaviour is input. A dial says it in advance; where none does, the recording shows how long a
-step took, that a copy failed, or that an abort was not honoured.
+step took or that a copy failed.
 """
 
 from __future__ import annotations
@@ -89,12 +89,6 @@ class HandlerSteps:
         """With which reason the handler let it fail, "" where it did not."""
         reason = at(self._states.get(f"end of {migration}"), "reason", default="")
         return "" if reason in (_ABORTED, _BY_CONTROLLER) else str(reason)
-
-    def honours_aborts(self, migration: str) -> bool:
-        """Whether an abort was honoured, as far as one was asked for."""
-        asked = "abortRequested" in self._moments.get(migration, {})
-        ended = "completed" in self._moments.get(migration, {})
-        return not asked or not ended or f"end of {migration}" in self._states
 
     def boot(self, vmi: str) -> int | None:
         """How long a guest took to boot, None where it is not to be seen that it did."""

@@ -34,7 +34,6 @@ from tests.recordings.played import MilliClock, PlayedHandler, PlayedKubelet
 from tests.recordings.standing import put
 from tests.recordings.story import MIGRATION, VMI, Story
 from tests.recordings.story_objects import (
-    added_object,
     initial_objects,
     migration_policies,
 )
@@ -185,13 +184,6 @@ class StoryCluster(SimulatedCluster):
         self.first_specs = {
             obj["metadata"]["name"]: obj["spec"] for obj in objects if obj["kind"] == VMI
         }
-
-    def add_input(self, event: Mapping[str, Any]) -> None:
-        """A node, a quota or the like that came in the course of the trace."""
-        if event["kind"] == "Node":
-            self.store.create(recorded_node(event["name"], event["added"]))
-        else:
-            put(self.store, [self.uids.ours(added_object(event, self.story))])
 
     def _nodes(self) -> list[Mapping[str, Any]]:
         return list(self.story.record["initial_nodes"])

@@ -42,12 +42,6 @@ def initial_objects(story: Story) -> list[Object]:
     return [_object(item, story, specs, machines) for item in items]
 
 
-def added_object(event: Mapping[str, Any], story: Story) -> Object:
-    """An object that somebody put there in the course of a trace."""
-    item = {"kind": event["kind"], "name": event["name"], "state": event["added"]}
-    return _object(item, story, {}, set())
-
-
 def migration_policies(story: Story) -> list[Object]:
     """The MigrationPolicies that were applied: made again from what is seen of them.
 

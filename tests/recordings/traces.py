@@ -11,7 +11,7 @@ from gitbot.kubevirt.limits import limits_of
 from gitbot.simulation.store import Change
 from tests.recordings.actions import Actors
 from tests.recordings.context import Context
-from tests.recordings.differences import Difference, first_difference
+from tests.recordings.differences import Difference, Verdict, first_difference
 from tests.recordings.observed import (
     FIELDS,
     Courses,
@@ -23,7 +23,6 @@ from tests.recordings.observed import (
 from tests.recordings.story import MIGRATION, VMI, Story
 from tests.recordings.story_cluster import StoryCluster
 from tests.recordings.story_objects import noted_settings
-from tests.recordings.verdict import Verdict
 
 _PATIENCE = 3_000  # how long an action waits for what it waited for in the recording
 _AFTER = 3_000  # what is still on its way at the end of a trace comes within that time
