@@ -127,7 +127,8 @@ def test_output_is_utf_8_in_every_locale() -> None:
 
 def test_no_room_for_temporary_files_is_not_a_folder_that_was_removed() -> None:
     code = (
-        "import tempfile; from gitbot.cli.commands import version; from gitbot.cli.main import main; "
+        "import tempfile; from gitbot.cli.commands import version; "
+        "from gitbot.cli.main import main; "
         "version.version.callback = lambda **_: tempfile.gettempdir(); main(['version'])"
     )
     done = subprocess.run(
@@ -145,7 +146,8 @@ def test_no_room_for_temporary_files_is_not_a_folder_that_was_removed() -> None:
 
 def test_the_cycle_collector_runs_in_a_command_and_no_plugin_reads_along() -> None:
     code = (
-        "import gc, os, sys; from gitbot.__main__ import main; from gitbot.cli.commands import version; "
+        "import gc, os, sys; from gitbot.__main__ import main; "
+        "from gitbot.cli.commands import version; "
         "version.version.callback = lambda **_: print("
         "gc.isenabled(), gc.get_freeze_count() > 0, gc.get_threshold()[0], "
         "os.environ['PYDANTIC_DISABLE_PLUGINS']); "
