@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gitbot.constraints.rules.zone_anti_affinity import all_apart
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint
+from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move
 from gitbot.model.plan.plan import (
     Hold,
     Move,
@@ -172,5 +172,5 @@ def _ends(occupancy: Occupancy, steps: Sequence[Step]) -> Occupancy:
     ends: dict[NamespacedName, frozenset[str]] = {}
     for step in steps:
         held = ends.get(step.vm, occupancy.get(step.vm, frozenset()))
-        ends[step.vm] = held - {step.source} | {step.node}
+        ends[step.vm] = after_move(held, step.source, step.node)
     return ends

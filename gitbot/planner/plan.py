@@ -52,7 +52,9 @@ def make_plan(
     facts = ProblemIndex.of(problem)
     board = PlanState.of(facts)
     late: Late = frozenset()
-    for _ in range(len(facts.vmis) + 1):
+    # `late` grows in each round: no goal plans a move again that found no time. It ends with the
+    # pairs of requests and VMs.
+    while True:
         board.onlooker = onlooker
         drafts = _draft_all(board, late)
         board.onlooker = NO_PROGRESS
@@ -61,8 +63,9 @@ def make_plan(
             return assemble(board, drafts, found)
         if not found.late:
             return assemble(board, with_proofs(board, drafts), found)
+        if found.late <= late:
+            raise Bug("BUG: moves are late again and again")
         late |= found.late
-    raise Bug("BUG: moves are late again and again")
 
 
 def _draft_all(board: PlanState, late: Late) -> list[Draft]:
@@ -141,7 +144,10 @@ def _in_order(
             draft = _known(board, goals, closed, late, wide=wide)
             if goals is not order[-1]:
                 board.advance(item.step for item in draft.planned)
-                board.cordon({item.leaves for item in draft.planned if draft.cordon})
+                # A node that comes back may do so before a later goal moves: the scheduler may
+                # choose it then.
+                if draft.cordon and draft.away is None:
+                    board.cordon({item.leaves for item in draft.planned})
             short.update(hold.request for hold in draft.holds if hold.code in STUCK)
             aside = (item for item in draft.planned if item.step.room_for is not None)
             short.update(item.request.id for item in aside)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, worsened
+from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move, worsened
 from gitbot.model.plan.plan import Drained, Hold, OptimalityProof
 from gitbot.model.plan.problem import Pin, Request, Target
 
@@ -119,10 +119,10 @@ class Blocker:
 
 def worsens(rule: RuleConstraint, occupancy: Occupancy, step: Step) -> tuple[Breach, ...]:
     """The breaches of a rule that a step would add or make worse, in flight or after landing."""
-    before = rule.breaches(occupancy)
+    before, held = rule.breaches(occupancy), occupancy.get(step.vm, frozenset())
     for node in step.landings:
-        for places in ({step.source, node}, {node}):
-            worse = worsened(before, rule.breaches({**occupancy, step.vm: frozenset(places)}))
+        for places in (held | {node}, after_move(held, step.source, node)):
+            worse = worsened(before, rule.breaches({**occupancy, step.vm: places}))
             if worse:
                 return worse
     return ()

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.moves.under_way import lingering, under_way, unfinished
 from gitbot.constraints.rules.worsening import rules_by_vm
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
-from gitbot.kubernetes.phases import is_final
-from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.scheduling import HOSTNAME
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.constraint import RuleConstraint
@@ -35,6 +34,7 @@ class ProblemIndex:
     rules: tuple[RuleConstraint, ...]
     twins: Mapping[str, tuple[str, ...]]  # nodes that share their hostname label with others
     moving: Mapping[NamespacedName, tuple[str, str]]
+    lingering: Mapping[NamespacedName, frozenset[str]]
     migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
     copies: Copies
     load_aware: LoadAware
@@ -53,16 +53,17 @@ class ProblemIndex:
     def of(cls, problem: PlacementProblem) -> ProblemIndex:
         snapshot = problem.snapshot
         rules = tuple(sorted(problem.rules, key=lambda rule: (rule.ref, not rule.required)))
-        vmis, migrations = Instances.of(snapshot).vmis, _unfinished(snapshot)
+        instances = Instances.of(snapshot)
         nodes = {name_of(node).name: node for node in snapshot.of("Node")}
         return cls(
             problem=replace(problem, rules=rules),
             nodes=nodes,
-            vmis=vmis,
+            vmis=instances.vmis,
             rules=rules,
             twins=_twins(nodes),
-            moving=_under_way(vmis, migrations),
-            migrations=migrations,
+            moving=under_way(instances),
+            lingering=lingering(instances),
+            migrations=unfinished(instances),
             copies=Copies(problem),
             load_aware=LoadAware(problem),
         )
@@ -124,40 +125,3 @@ def _twins(nodes: Mapping[str, KubernetesObject]) -> Mapping[str, tuple[str, ...
         if host and len(names) > 1
         for name in names
     }
-
-
-def _under_way(
-    vmis: Mapping[NamespacedName, KubernetesObject],
-    unfinished: Mapping[NamespacedName, tuple[KubernetesObject, ...]],
-) -> Mapping[NamespacedName, tuple[str, str]]:
-    """VMIs with an unfinished migration: source and target node, "" if not known yet.
-
-    Read from the unfinished VMIMs, and from VMIs whose migrationState is neither completed nor
-    failed (the VMIM may be deleted).
-    """
-    found: dict[NamespacedName, tuple[str, str]] = {}
-    for vm, vmi in vmis.items():
-        state = (vmi.get("status") or {}).get("migrationState")
-        if state and not state.get("completed") and not state.get("failed"):
-            found[vm] = _nodes_of(vmi)
-    for vm in unfinished:
-        if vm in vmis and vm not in found:
-            found[vm] = (str(at(vmis[vm], "status", "nodeName", default="")), "")
-    return found
-
-
-def _unfinished(snapshot: ClusterSnapshot) -> Mapping[NamespacedName, tuple[KubernetesObject, ...]]:
-    found: dict[NamespacedName, tuple[KubernetesObject, ...]] = {}
-    for migration in snapshot.of("VirtualMachineInstanceMigration"):
-        if not is_final(migration):
-            namespace = name_of(migration).namespace
-            name = str(at(migration, "spec", "vmiName", default=""))
-            vm = NamespacedName(namespace=namespace, name=name)
-            found[vm] = (*found.get(vm, ()), migration)
-    return found
-
-
-def _nodes_of(vmi: KubernetesObject) -> tuple[str, str]:
-    state = at(vmi, "status", "migrationState", default={})
-    own = at(vmi, "status", "nodeName", default="")
-    return str(state.get("sourceNode") or own), str(state.get("targetNode") or "")

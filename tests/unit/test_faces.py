@@ -26,7 +26,8 @@ ROOMS = {
     "cli": "main",
     "constraints": (
         "audit_placement explanation failure.node_loss failure.resilience load.measures "
-        "load.ranking moves.instances moves.migration_state moves.unmovable replay.replay "
+        "load.ranking moves.instances moves.migration_state moves.under_way moves.unmovable "
+        "replay.replay "
         "rules.contradiction rules.domains rules.load_relief rules.placement_rule "
         "rules.rule_parts rules.vm_spec_rules rules.worsening rules.zone_anti_affinity "
         "scheduler.cluster_facts scheduler.filters.node_unschedulable scheduler.verdicts "

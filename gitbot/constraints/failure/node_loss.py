@@ -289,7 +289,7 @@ def _ends(
     ends = {pod.name: "" for pod in pods}
     waiting, step = list(pods), len(pods) // _LOOKS + 1
     certain = bool(wanted)
-    while waiting:
+    while waiting:  # gets shorter in each round, or the loop ends
         for number, pod in enumerate(waiting):
             if certain and number % step == step - 1:
                 rest = waiting[number:]

@@ -30,7 +30,7 @@ from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.cluster.columns import Mask, Numbers
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import HOSTNAME
-from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint
+from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move
 from gitbot.model.plan.problem import Pin, PlacementProblem, Target
 
 _Undo = tuple[Callable[..., None], tuple[Any, ...]]
@@ -111,7 +111,7 @@ class MigrationState:
 
     def undo_to(self, mark: int) -> None:
         """Undo everything that was done since the mark, newest first."""
-        while len(self._undo) > mark:
+        while len(self._undo) > mark:  # what is undone notes nothing new
             undo, arguments = self._undo.pop()
             undo(self, *arguments)
 
@@ -242,7 +242,7 @@ class MigrationState:
         self._set_home(vm, pod, node)
         self._undo.append((MigrationState._set_home, (vm, held, source)))
         self._undo.append((MigrationState._fly, (vm, ends, pod)))
-        self._occupy(vm, self._occupancy[vm] - {source})
+        self._occupy(vm, after_move(self._occupancy[vm], source, node))
 
     def move(self, vm: NamespacedName, node: str) -> None:
         """`start` and `finish` in one."""
@@ -251,7 +251,7 @@ class MigrationState:
         self._release(held)
         self._set_home(vm, pod, node)
         self._undo.append((MigrationState._set_home, (vm, held, source)))
-        self._occupy(vm, (self._occupancy.get(vm, frozenset()) - {source}) | {node})
+        self._occupy(vm, after_move(self._occupancy.get(vm, frozenset()), source, node))
 
     def _set_home(self, vm: NamespacedName, pod: NamespacedName | None, node: str) -> None:
         self._home[vm], self._held[vm] = node, pod

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.replay.move_order import MoveOrder
 from gitbot.constraints.replay.moves_check import finding
 from gitbot.constraints.scheduler.world import World
@@ -14,15 +13,6 @@ from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import Move
 from gitbot.model.plan.problem import Goal, PlacementProblem
 from gitbot.model.text.instants import Interval, format_instant
-
-
-def foreign_moves(instances: Instances) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (item.node, place)
-        for item in instances.values()
-        if item.others
-        for place in sorted(item.places - {item.node})
-    )
 
 
 def limit_findings(

@@ -77,7 +77,7 @@ class MoveOrder:
 
 def bits(mask: int) -> Iterator[int]:
     """The numbers of the bits that are set, ascending."""
-    while mask:
+    while mask:  # each round clears its lowest bit
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from gitbot.constraints.moves.instances import Instances
-from gitbot.constraints.replay.limits_check import foreign_moves, limit_findings, time_findings
+from gitbot.constraints.moves.under_way import under_way
+from gitbot.constraints.replay.limits_check import limit_findings, time_findings
 from gitbot.constraints.replay.move_order import MoveOrder
 from gitbot.constraints.replay.moves_check import finding, move_findings, pin_findings
 from gitbot.constraints.replay.rules_check import RuleWatch
@@ -43,7 +44,7 @@ def replay(problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...
     order = MoveOrder.of(plan)
     player = _Player(problem, order)
     found = [*_twice(order.moves), *order.findings()]
-    foreign = foreign_moves(player.instances)
+    foreign = tuple(under_way(player.instances).values())
     found.extend(limit_findings(order, problem, foreign, player.playback.world))
     for number in range(len(order.moves)):
         found.extend(player.move(number))

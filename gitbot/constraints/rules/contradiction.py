@@ -95,7 +95,10 @@ class _UnsatisfiableCoreSearch:
         return not found and self._left > 0
 
     def _place(self, places: dict[NamespacedName, frozenset[str]], depth: int) -> bool:
-        """Whether the rest finds places; False as well if the states are used up."""
+        """Whether the rest finds places; False as well if the states are used up.
+
+        `depth` grows up to the number of VMs, and each node that is tried uses up a state.
+        """
         if depth == len(self._order):
             return not any(rule.breaches(places) for rule in self._final)
         vm = self._order[depth]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.constraint import Breach, Occupancy
@@ -16,13 +16,15 @@ class LoadRelief:
 
     `hot` maps nodes to what was measured, in words; `here` to their VMs that may leave, or to those
     that cannot if there are no others. Breach keys: `node=<name>` while all of them are still
-    there, and `arrived:<namespace>/<vm>` for a member on a hot node where it was not.
+    there, and `arrived:<namespace>/<vm>` for a member on a hot node where it was not. `left` are
+    those with another place there, such as an old launcher pod: they did not arrive.
     """
 
     ref: IntentRef
     hot: Mapping[str, str]
     here: Mapping[str, frozenset[NamespacedName]]
     members: frozenset[NamespacedName]
+    left: Mapping[str, frozenset[NamespacedName]] = field(default_factory=dict)
     required: bool = False
 
     def breaches(self, occupancy: Occupancy) -> tuple[Breach, ...]:
@@ -33,7 +35,7 @@ class LoadRelief:
                 found.append(self._breach(f"node={node}", words, tuple(sorted(vms))))
         for vm in sorted(self.members & occupancy.keys()):
             for node in sorted(occupancy[vm] & self.hot.keys()):
-                if vm not in self.here.get(node, ()):
+                if vm not in self.here.get(node, ()) and vm not in self.left.get(node, ()):
                     words = f"{vm.name} came to {self.hot[node]}"
                     found.append(self._breach(f"arrived:{vm}", words, (vm,)))
         return tuple(sorted(found))

@@ -9,7 +9,7 @@ from typing import Protocol
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.caches import LastValueCache
 from gitbot.model.grouping import grouped
-from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint
+from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move
 
 Moves = Mapping[NamespacedName, tuple[str, str]]
 """Running moves: VM to its source and target node."""
@@ -74,7 +74,7 @@ def places_during(places: Occupancy, moves: Sequence[Ends], stages: Sequence[int
     found = dict(places)
     for (vm, source, target), stage in zip(moves, stages, strict=True):
         here = found.get(vm, frozenset())
-        found[vm] = (here, here | {target}, here - {source} | {target})[stage]
+        found[vm] = (here, here | {target}, after_move(here, source, target))[stage]
     return found
 
 

@@ -71,7 +71,16 @@ def _rule(
             hot[node] = f"{words}{_immovable(stuck)}"
             going = frozenset(item.name for item in mine) & free
             here[node] = going or frozenset(item.name for item in mine if bound(item))
-    return LoadRelief(ref=intent.ref, hot=hot, here=here, members=free.union(*here.values()))
+    left = grouped(
+        (node, item.name) for item in own if item.others for node in item.places - {item.node}
+    )
+    return LoadRelief(
+        ref=intent.ref,
+        hot=hot,
+        here=here,
+        members=free.union(*here.values()),
+        left={node: frozenset(left[node]) for node in hot if node in left},
+    )
 
 
 def _stays(item: Instance, free: frozenset[NamespacedName]) -> str:

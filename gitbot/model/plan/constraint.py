@@ -10,7 +10,18 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.text.names import IntentRef
 
 Occupancy = Mapping[NamespacedName, frozenset[str]]
-"""VMI name to the nodes on which it holds a place: one node, or source and target in a move."""
+"""VMI name to the nodes on which it holds a place: one node, or source and target in a move.
+
+Also the nodes with an old launcher pod that has not ended yet, and those that are reserved for it.
+"""
+
+
+def after_move(held: frozenset[str], source: str, target: str) -> frozenset[str]:
+    """The places that a VM holds after its move from `source` to `target`.
+
+    It gives up only the place from which it moves: an old launcher pod elsewhere still counts.
+    """
+    return held - {source} | {target}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -38,7 +38,7 @@ def calm(board: PlanState, tasks: Tasks, wish: TargetPolicy) -> Mapping[str, Sol
     """The steps of each node; None if a VM finds no place."""
     with board.trial():
         bulk = BulkPlacement(board, wish, [vm for task in tasks.values() for vm in task.content])
-        while True:
+        while True:  # `bulk.vms` gets smaller with each attempt that places not all of them
             mark = board.mark()
             found = _step_by_step(board, tasks, bulk.vms)
             if found is None:
@@ -118,7 +118,7 @@ class BulkPlacement:
         most = len(self.vms) // _STUCK
         for vms in classes.values():
             waiting: Sequence[NamespacedName] = vms
-            while waiting and len(stuck) <= most:
+            while waiting and len(stuck) <= most:  # a round places its first VM, or it is stuck
                 taken, none = self._round(waiting)
                 found.update((step.vm, step) for step in taken)
                 stuck.update(none)

@@ -22,6 +22,7 @@ from gitbot.model.plan.problem import EmptyNodes
 from gitbot.planner.plan_types import Step, TargetPolicy, Task
 from gitbot.planner.search.greedy import solve
 from gitbot.planner.state.plan_state import PlanState
+from gitbot.planner.state.residents import residents
 
 TWICE = 20
 """One of so many VMs may move twice to save time."""
@@ -109,11 +110,17 @@ class _RollingSimulation:
         self.events: list[_Event] = []
         self.tickets = count()
         self.seen = (-1, -1)
-        self.fixed = {vm for node in free for vm in board.on(node)}.difference(*free.values())
+        there = {vm for node in free for vm in residents(board, node)}
+        self.fixed = there.difference(*free.values())
         self.done: Mask = np.array([name not in set(goal.nodes) for name in board.nodes])
         self.open: Mask = np.array([name in free or name not in goal.nodes for name in board.nodes])
 
     def run(self) -> None:
+        """Empty nodes until no more can begin.
+
+        Each round begins a node of `todo` or lets an event happen. A node begins once, and has one
+        event for each of its steps and one for its return.
+        """
         while True:
             self._start_moves()
             busy = len(self.draining) + self.away
@@ -161,7 +168,7 @@ class _RollingSimulation:
         """The steps that empty the node; none if there are no such. Nobody leaves a node again."""
         board = self.board
         served = {name for name, _ in self.groups}
-        vms = [vm for vm in board.on(node) if vm not in self.fixed]
+        vms = [vm for vm in residents(board, node) if vm not in self.fixed]
         ok = self.done | self.open if wide else self.done
         shut = {name: "not back" for name, fine in zip(board.nodes, ok, strict=True) if not fine}
         wish = replace(self.wish, closed={**shut, node: "is emptied", **self.wish.closed})
@@ -255,7 +262,7 @@ class _RollingSimulation:
 
     def _fits(self, node: str) -> bool:
         """Whether the nodes that are back have enough bytes, apart from the VMs' other demands."""
-        asked = sum(self.board.asks(vm).get("memory", 0) for vm in self.board.on(node))
+        asked = sum(self.board.asks(vm).get("memory", 0) for vm in residents(self.board, node))
         return asked <= int(self.board.room("memory")[self.done].clip(0).sum())
 
     def _empty(self, node: str, masks: Sequence[Mask], most: int | None = None) -> bool:
@@ -264,7 +271,7 @@ class _RollingSimulation:
         mark = board.mark()
         steps: list[Step] = []
         twice: set[NamespacedName] = set()
-        for vm in sorted(board.on(node), key=lambda vm: (-board.memory(vm), vm)):
+        for vm in sorted(residents(board, node), key=lambda vm: (-board.memory(vm), vm)):
             if vm in self.fixed:
                 continue
             step = self._step(vm, node, masks if vm not in self.twice else masks[:1])

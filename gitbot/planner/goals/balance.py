@@ -1,8 +1,9 @@
 """MoveVms with `balance`: VMs leave nodes that are much fuller than others, if a move is worth it.
 
 A node is as full as its fuller resource, cpu or memory, by requests. A move is worth its cost if
-its target, with the VM, is still GAP below the node that the VM leaves. So each move makes the
-fuller of the two nodes emptier, and no VM goes round in circles.
+the node that the VM leaves gets emptier, and its target, with the VM, is still GAP below what that
+node was. So each move takes one amount out of the list of how full nodes are, and puts smaller ones
+in its place: no VM goes round in circles.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from gitbot.constraints.rules.worsening import total
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster.columns import Numbers
+from gitbot.model.plan.constraint import after_move
 from gitbot.model.plan.plan import OptimalityProof
 from gitbot.model.plan.problem import MoveVms
 from gitbot.planner import holds
@@ -60,7 +62,11 @@ def balance(board: PlanState, goal: MoveVms, closed: Closed, late: Late) -> Draf
 def _reliefs(
     board: PlanState, movers: Collection[NamespacedName], wish: TargetPolicy
 ) -> Iterator[Step]:
-    """Steps that are worth it, each taken: always from the fullest node that has one."""
+    """Steps that are worth it, each taken: always from the fullest node that has one.
+
+    Each round adds a node to `spent` or makes the list of `_shares`, sorted from the fullest node
+    on, smaller.
+    """
     spent: set[int] = set()  # nodes without such a step
     while not board.onlooker.stopped():
         full = _shares(board)
@@ -99,9 +105,16 @@ def _relief(
                 ranked.append((fuller, board.memory(vm), vm, after))
     for _, _, vm, after in sorted(ranked, key=lambda item: item[:3]):
         step = board.best(vm, wish, after <= most)
-        if step is not None and not _breaks_a_wish(board, step):
+        if step is not None and not _breaks_a_wish(board, step) and _relieves(board, step, full):
             return step
     return None
+
+
+def _relieves(board: PlanState, step: Step, full: Numbers) -> bool:
+    """Whether the source gets emptier. It does not if what the VM leaves is not what fills it."""
+    source = board.number[step.source]
+    with board.trial([step]):
+        return bool(_shares(board)[source] < full[source])
 
 
 def _breaks_a_wish(board: PlanState, step: Step) -> bool:
@@ -109,8 +122,8 @@ def _breaks_a_wish(board: PlanState, step: Step) -> bool:
     for rule in board.facts.rules_over(step.vm):
         if not rule.required:
             places = board.places(rule.members)
-            there = {**places, step.vm: frozenset({step.node})}
-            if total(rule, there) > total(rule, places):
+            after = after_move(places.get(step.vm, frozenset()), step.source, step.node)
+            if total(rule, {**places, step.vm: after}) > total(rule, places):
                 return True
     return False
 
@@ -150,7 +163,7 @@ def _fewest(board: PlanState, node: str, excess: int, movers: Collection[Namespa
         reverse=True,
     )
     count = 0
-    while excess > 0 and count < len(sizes):
+    while excess > 0 and count < len(sizes):  # `count` grows
         excess -= int(sizes[count])
         count += 1
     return count

@@ -20,6 +20,7 @@ from gitbot.planner.search.exact import Cost, SearchPhase, shortest
 from gitbot.planner.search.greedy import SMALL, Solved, effort, movers_of, solve, solve_greedily
 from gitbot.planner.search.prune_steps import attribute_steps, why_aside
 from gitbot.planner.state.plan_state import PlanState
+from gitbot.planner.state.residents import beside, residents
 
 Against = Mapping[str, Mapping[NamespacedName, Blocker]]
 """By node: the VMs that nothing can move now."""
@@ -65,7 +66,7 @@ class _Drain:
 
     def free(self, node: str) -> list[NamespacedName]:
         """The VMs that are on a node now and have to leave it."""
-        return [vm for vm in self.board.on(node) if vm not in self.against[node]]
+        return [vm for vm in residents(self.board, node) if vm not in self.against[node]]
 
     def task(self, node: str, wish: TargetPolicy) -> Task:
         free = self.free(node)
@@ -83,8 +84,8 @@ class _Drain:
 
 
 def empty_nodes(board: PlanState, goal: EmptyNodes, closed: Closed, late: Late) -> Draft:
-    request = goal.request
-    against = {node: holds.obstacles(board, request, board.on(node), late) for node in goal.nodes}
+    request, on = goal.request, {node: residents(board, node) for node in goal.nodes}
+    against = {node: holds.obstacles(board, request, vms, late) for node, vms in on.items()}
     others = holds.bystanders(board, [request], late)
     drain = _Drain(
         board=board, goal=goal, against=against, wish=TargetPolicy(closed=closed), others=others
@@ -294,10 +295,10 @@ def _exact(drain: _Drain, turns: Turns) -> tuple[Turns, bool]:
 
 
 def _leg(drain: _Drain, node: str, movers: Sequence[NamespacedName]) -> SearchPhase:
-    wish = drain.wider(node)
+    wish, leaving = drain.wider(node), [vm for vm in movers if node not in beside(drain.board, vm)]
 
     def undone(places: Occupancy) -> int:
-        return sum(1 for vm in movers if node in places[vm])
+        return sum(1 for vm in leaving if node in places[vm])
 
     return SearchPhase(
         offers=lambda _: ((wish, frozenset()),), undone=undone, at_least=undone, whole=True
@@ -349,7 +350,7 @@ def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
         kept = holds.blocked(node, culprits, leavable=not stuck)
         found.extend(
             holds.hold(board.facts, request, vm, kept)
-            for vm in board.on(node)
+            for vm in residents(board, node)
             if vm not in culprits and vm not in against
         )
     return [holds.with_eviction(board, item) for item in found]

@@ -10,7 +10,7 @@ from gitbot.constraints.rules.worsening import signature, total
 from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.grouping import grouped
-from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint
+from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move
 from gitbot.model.plan.plan import Hold
 from gitbot.model.plan.problem import HealRule
 from gitbot.planner import holds
@@ -89,6 +89,7 @@ def order_by_disruption(
     A healing that can start at once goes first and leaves room; if none can, the largest is next.
     """
     order: list[HealRule] = []
+    # Each round takes at least one goal out of `waiting`.
     waiting = sorted(goals, key=lambda goal: (-_smallest(board, goal), goal.rule))
     with board.trial():
         while waiting:
@@ -122,12 +123,24 @@ def _unhealed(
         return holds.hold_without_node(board, goal.request, vm, wish)
     breach = next(item for item in rule.breaches(board.occupancy) if vm in item.vms)
     shortage = rule.shortage() if isinstance(rule, ZoneAntiAffinity) else ""
+    hint = "change the rule, make room, or move VMs that are not of the rule by a request"
+    if leaving := _leaving(board, breach):
+        hint = f"{leaving}: plan again when it has ended"
     obstacle = Blocker(
         code="not-healed",
         reason=shortage or f"no move of its VMs heals this: {breach.message}",
-        hint="change the rule, make room, or move VMs that are not of the rule by a request",
+        hint=hint,
     )
     return holds.hold(board.facts, goal.request, vm, obstacle)
+
+
+def _leaving(board: PlanState, breach: Breach) -> str:
+    """The first old launcher pod of a breach's VMs, in words; "" if they have none."""
+    for vm in breach.vms:
+        for node in sorted(board.facts.lingering.get(vm, ())):
+            home = board.place(vm)
+            return f"{vm.name} runs on {home}, but its old launcher pod on {node} still counts"
+    return ""
 
 
 def _rule(board: PlanState, goal: HealRule) -> RuleConstraint | None:
@@ -286,17 +299,13 @@ class _Healing:
     def _gains(
         self, vm: NamespacedName, places: Occupancy, breaches: Sequence[Breach]
     ) -> list[tuple[int, list[str]]]:
-        """What stays undone if the VM goes to each of these nodes, if that is less; least first.
-
-        A move gives up only the place where the VM runs. A launcher pod that lingers on another
-        node after an earlier migration still counts there.
-        """
+        """What stays undone if the VM goes to each of these nodes, if that is less; least first."""
         left = sum(breach.amount for breach in breaches)
-        stays = places.get(vm, frozenset()) - {self.board.place(vm)}
+        held, source = places.get(vm, frozenset()), self.board.place(vm)
         alike = grouped((signature(self.rule, node), node) for node in self.board.nodes)
         found = []
         for nodes in alike.values():
-            after = total(self.rule, {**places, vm: stays | {nodes[0]}})
+            after = total(self.rule, {**places, vm: after_move(held, source, nodes[0])})
             if after < left:
                 found.append((after, list(nodes)))
         return sorted(found)

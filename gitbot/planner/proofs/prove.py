@@ -31,6 +31,7 @@ from gitbot.planner.proofs.messages import (
 )
 from gitbot.planner.proofs.shortage import CapacityCheck
 from gitbot.planner.state.plan_state import PlanState
+from gitbot.planner.state.residents import residents
 
 MOST_NODES = 4
 """So many nodes of a drain are checked alone, before all of them together."""
@@ -198,9 +199,9 @@ def _emptied(
     shut = ground.mask(closed)
     free: dict[str, list[NamespacedName]] = {}
     for node in goal.nodes:
-        residents = ground.board.on(node)
-        movable = [vm for vm in residents if vm in ground.held and not ground.fixed(vm)]
-        if not goal.block or len(movable) == len(residents):
+        there = residents(ground.board, node)
+        movable = [vm for vm in there if vm in ground.held and not ground.fixed(vm)]
+        if not goal.block or len(movable) == len(there):
             free[node] = movable
     alone = [node for node, vms in free.items() if not stuck.isdisjoint(vms)]
     for node in alone[:MOST_NODES] if len(goal.nodes) > 1 else ():

@@ -66,6 +66,7 @@ class _DependencyBuilder:
         self._given = 0  # follows from the return of the target, without a tie
 
     def tie(self, number: int) -> tuple[int, ...]:
+        # Each round takes one out of `under_way`, to which each move is added once.
         while self.under_way and self.under_way[0][0] <= self.timed[number].starts:
             _, other = heappop(self.under_way)
             self.ended |= 1 << other
@@ -188,7 +189,7 @@ class _DependencyBuilder:
         step = self.steps[number]
         leaving, freed = self.departures[step.node], self.freed[step.node]
         while self._too_full(step.vm, step.node) and leaving:
-            other = leaving.pop(0)
+            other = leaving.pop(0)  # so the list gets shorter
             freed.append(other)
             source = self.sources[other]
             if source is not None:

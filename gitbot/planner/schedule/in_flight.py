@@ -48,9 +48,17 @@ class MovesInFlight:
         return len(self.steps) >= max(1, self._limits.slots - self._others)
 
     def crowded(self, step: Step) -> bool:
-        """Whether the step must wait for others to end. Never true for a single move."""
+        """Whether the step must wait for others to end. Never true for a single move.
+
+        A single move may exceed a limit beside migrations of others, which it waits for. Until it
+        has ended it stays alone.
+        """
         alone = not self.steps
-        return not alone and not (self._within_limits(step) and self._few_of_each_rule(step))
+        return not alone and not (
+            self._within_limits(step, 1)
+            and self._few_of_each_rule(step)
+            and all(self._within_limits(other, 0) for other in self.steps.values())
+        )
 
     def admit(self, step: Step) -> bool:
         """Start one more move if that is safe beside the others; return whether it was."""
@@ -101,13 +109,14 @@ class MovesInFlight:
         zone = self.air.facts.zone
         return {zone(source), zone(target)} - {""}
 
-    def _within_limits(self, step: Step) -> bool:
+    def _within_limits(self, step: Step, more: int) -> bool:
+        """Whether so many more moves between the same nodes keep the limits."""
         limits = self._limits
         return (
-            self._sources[step.source] < limits.per_source_node
-            and self._targets[step.node] < limits.per_target_node
+            self._sources[step.source] + more <= limits.per_source_node
+            and self._targets[step.node] + more <= limits.per_target_node
             and all(
-                self._zones[zone] < limits.per_zone
+                self._zones[zone] + more <= limits.per_zone
                 for zone in self._zones_of(step.source, step.node)
             )
         )

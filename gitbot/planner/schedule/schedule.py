@@ -94,8 +94,8 @@ class _Clock:
         }
         self.over: dict[str, set[str]] = defaultdict(set)  # groups whose nodes are back
         self.returns: list[tuple[int, str, str, str]] = []  # time, request, group, node
-        self.returned: set[str] = set()
-        self.needs: dict[str, set[str]] = {}  # by group: nodes that are back before it begins
+        self.returned: set[tuple[str, str]] = set()  # request and node: another may empty it too
+        self.needs: dict[str, set[tuple[str, str]]] = {}  # by group: what is back before it begins
         self._look_for_returns(board, items)
         self.begun: dict[str, set[str]] = {}
         self.now = board.facts.problem.now
@@ -110,13 +110,13 @@ class _Clock:
 
     def _look_for_returns(self, board: PlanState, items: Sequence[Planned]) -> None:
         """Which nodes each group needs back. Nodes that no VM has to leave go away at once."""
-        emptied = {item.leaves for item in items}
+        emptied = {(item.request.id, item.leaves) for item in items}
         for item in items:
             if item.returned:
                 node, request = item.step.node, item.request
-                self.needs.setdefault(item.group, set()).add(node)
-                if node not in emptied:
-                    emptied.add(node)
+                self.needs.setdefault(item.group, set()).add((request.id, node))
+                if (request.id, node) not in emptied:
+                    emptied.add((request.id, node))
                     begin = first_chance(request, board.facts.problem.now)
                     back = begin + self.away.get(request.id, 0)
                     heappush(self.returns, (back, request.id, node, node))
@@ -135,7 +135,11 @@ class _Clock:
         )
 
     def run(self) -> Timetable | None:
-        """None if the remaining moves wait for each other."""
+        """None if the remaining moves wait for each other.
+
+        Each round passes an opening, lands a move or takes a node back. A move opens, starts and
+        lands once, and a node is back once for each group that empties it.
+        """
         while self.rest:
             self._start_all()
             if not self._advance():
@@ -144,7 +148,7 @@ class _Clock:
                 ]
                 names = frozenset((i.planned.request.id, i.planned.step.vm) for i in late)
                 return Timetable(timed=tuple(self.timed), late=names) if late else None
-        while self.ends:
+        while self.ends:  # no move starts any more, and each landing takes one out
             self._land()
         return Timetable(timed=tuple(self.timed))
 
@@ -166,7 +170,7 @@ class _Clock:
         """An emptied node is back, so its group has ended."""
         self.over[request].add(group)
         if request in self.away:
-            self.returned.add(node)
+            self.returned.add((request, node))
             self.freed[node] += 1
             self.flight.air.uncordon([node])
 

@@ -21,6 +21,7 @@ from gitbot.planner.plan_types import Step, TargetPolicy, Task
 from gitbot.planner.problem_index import Held
 from gitbot.planner.state.blockers import blockers
 from gitbot.planner.state.plan_state import PlanState
+from gitbot.planner.state.residents import lingers
 
 DEPTH = 3
 """How many VMs may step aside one for another."""
@@ -315,7 +316,7 @@ def _held_on(board: PlanState, node: str) -> Held:
     transit = board.transit
     for pod in transit.world.pods_on(node):
         vm = transit.instances.by_uid.get(pod.labels.get(CREATED_BY, ""))
-        if vm is not None:
+        if vm is not None and not lingers(board, vm, node):
             held, more = found.setdefault(vm, {}), {PODS: 1, **pod.requests.held}
             held.update({name: held.get(name, 0) + amount for name, amount in more.items()})
     return found

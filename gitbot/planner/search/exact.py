@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.plan.constraint import Occupancy
+from gitbot.model.plan.constraint import Occupancy, after_move
 from gitbot.model.plan.problem import Pin
 from gitbot.planner.plan_types import Step
 from gitbot.planner.search.move_cache import KnownMoves, bits
@@ -138,6 +138,11 @@ class _Search:
         self.open = cache(self._open_to)
 
     def run(self) -> Found:
+        """Open ways until one ends, none is left, or QUESTIONS are asked.
+
+        `asked` grows with each way that is opened, and an opened way adds finitely many to the
+        queue: at most one for each mover, offer and node, and once more when its choice is ranked.
+        """
         self._enter((), (0, 0, 0), self.openings.start)
         while self.queue:
             way = heapq.heappop(self.queue)
@@ -290,7 +295,7 @@ class _Search:
         for place in self.inside:
             vm, start, node = self.movers[place], self.openings.start[place], state[place]
             if node != start:
-                found[vm] = (found[vm] - {start}) | {node}
+                found[vm] = after_move(found[vm], start, node)
         return found
 
     def _least(self, number: int, state: State, undone: int) -> int:

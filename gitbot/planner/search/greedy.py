@@ -24,6 +24,7 @@ from gitbot.planner.search.prune_steps import attribute_steps, drop_needless_ste
 from gitbot.planner.search.reachability import Offer
 from gitbot.planner.state.choices import Choices
 from gitbot.planner.state.plan_state import PlanState
+from gitbot.planner.state.residents import beside
 
 ROUNDS = 4
 SMALL = 400
@@ -77,35 +78,32 @@ def effort(board: PlanState, steps: Sequence[Step]) -> tuple[int, int]:
     return len(steps), sum(board.memory(step.vm) for step in steps)
 
 
-def _left(occupancy: Occupancy, task: Task) -> tuple[NamespacedName, ...]:
-    return tuple(
-        vm for vm, nodes in sorted(task.content.items()) if not occupancy.get(vm, _NOWHERE) <= nodes
-    )
+def _left(board: PlanState, task: Task) -> tuple[NamespacedName, ...]:
+    """The VMs that do not run where they are content.
 
-
-_NOWHERE = frozenset({""})
+    Their other places do not count: no move makes an old launcher pod go.
+    """
+    return tuple(vm for vm, nodes in sorted(task.content.items()) if board.place(vm) not in nodes)
 
 
 def _with_room_made(board: PlanState, task: Task, start: Sequence[Step]) -> Solved:
     """Large VMs first, each to the tightest node; others step aside if necessary."""
     with board.trial(start):
         chains = Chains(board, task)
-        waiting = sorted(_left(board.occupancy, task), key=lambda vm: (-board.memory(vm), vm))
+        waiting = sorted(_left(board, task), key=lambda vm: (-board.memory(vm), vm))
         for _ in range(ROUNDS):
             left = [vm for vm in waiting if not chains.settle(vm)]
             if not left or left == waiting:
                 break
             waiting = left
     taken = [*start, *chains.steps]
-    steps = drop_needless_steps(
-        board, taken, task.content, lambda here: len(_left(here.occupancy, task))
-    )
+    steps = drop_needless_steps(board, taken, task.content, lambda here: len(_left(here, task)))
     return _solved(board, task, attribute_steps(task.content, steps))
 
 
 def _solved(board: PlanState, task: Task, steps: Sequence[Step], *, proven: bool = False) -> Solved:
     with board.trial(steps):
-        return Solved(steps=tuple(steps), left=_left(board.occupancy, task), proven=proven)
+        return Solved(steps=tuple(steps), left=_left(board, task), proven=proven)
 
 
 def _exact(board: PlanState, task: Task, best: Solved) -> Solved:
@@ -117,7 +115,7 @@ def _exact(board: PlanState, task: Task, best: Solved) -> Solved:
     found = shortest(
         board,
         movers,
-        (leg_of(task),),
+        (leg_of(board, task),),
         scope=sorted(task.content),
         below=cost(board, best),
         left=left_by_task(board, task),
@@ -143,13 +141,16 @@ def movers_of(
     return (together, True) if len(together) * len(board.nodes) <= SMALL else (asked, not rest)
 
 
-def leg_of(task: Task, *, whole: bool = False) -> SearchPhase:
-    return SearchPhase(
-        offers=lambda vm: _offers(vm, task),
-        undone=lambda places: len(_left(places, task)),
-        at_least=lambda places: len(_left(places, task)),
-        whole=whole,
-    )
+def leg_of(board: PlanState, task: Task) -> SearchPhase:
+    content = {vm: nodes | beside(board, vm) for vm, nodes in task.content.items()}
+
+    def undone(places: Occupancy) -> int:
+        return sum(1 for vm, nodes in content.items() if not places.get(vm, _NOWHERE) <= nodes)
+
+    return SearchPhase(offers=lambda vm: _offers(vm, task), undone=undone, at_least=undone)
+
+
+_NOWHERE = frozenset({""})
 
 
 def _offers(vm: NamespacedName, task: Task) -> Sequence[Offer]:
@@ -162,7 +163,7 @@ def _offers(vm: NamespacedName, task: Task) -> Sequence[Offer]:
 def solve_greedily(board: PlanState, task: Task, *, keep: bool = False) -> Solved:
     """Each VM once, to the best node. With `keep`, the steps stay taken if no VM is left."""
     best: Solved | None = None
-    choices = Choices(board, task, _left(board.occupancy, task))
+    choices = Choices(board, task, _left(board, task))
     order = _by_choice(board, choices)
     shunned = np.zeros(len(board.nodes), dtype=np.int64)
     mark = board.mark()
@@ -200,7 +201,7 @@ def _one_round(
     waiting = list(order)
     progress = True
     choices.begin()
-    while waiting and progress:
+    while waiting and progress:  # each round but the last takes a VM out of `waiting`
         progress = False
         for vm in list(waiting):
             step = _best(board, vm, task.wishes[vm], shunned, choices)

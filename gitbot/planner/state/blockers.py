@@ -9,6 +9,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.planner.plan_types import TargetPolicy
 from gitbot.planner.state.plan_state import PlanState
+from gitbot.planner.state.residents import lingers
 
 _ROOM = "NodeResourcesFit"
 
@@ -26,7 +27,7 @@ def blockers(
     transit = board.transit
     for pod in transit.world.conflicts_between(transit.target_pod(vm), node):
         other = transit.instances.by_uid.get(pod.labels.get(CREATED_BY, ""))
-        if other is None:
+        if other is None or lingers(board, other, transit.world.node_of(pod.name)):
             return None
         found.add(other)
     found.discard(vm)
@@ -47,5 +48,6 @@ def _by_rules(board: PlanState, vm: NamespacedName, node: str) -> Iterator[Names
         if rule.required:
             here = signature(rule, node)
             for other, nodes in board.places(rule.members - {vm}).items():
-                if any(signature(rule, place) == here for place in nodes):
+                leavable = (place for place in nodes if not lingers(board, other, place))
+                if any(signature(rule, place) == here for place in leavable):
                     yield other

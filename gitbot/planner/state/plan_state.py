@@ -19,7 +19,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.caches import IdentityCache
 from gitbot.model.cluster.columns import Mask, Numbers
 from gitbot.model.cluster.scheduling import HOSTNAME
-from gitbot.model.plan.constraint import Occupancy, RuleConstraint
+from gitbot.model.plan.constraint import Occupancy, RuleConstraint, after_move
 from gitbot.model.plan.plan import NodeReasons
 from gitbot.model.plan.problem import Pin
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
@@ -100,7 +100,8 @@ class PlanState:
     def _note(self, step: Step) -> None:
         """Remember a landing that is up to the scheduler."""
         if len(step.landings) > 1:
-            self._loose[step.vm] = frozenset(step.landings)
+            old = self.facts.lingering.get(step.vm, frozenset())
+            self._loose[step.vm] = old.union(step.landings)
         else:
             self._loose.pop(step.vm, None)
 
@@ -301,13 +302,13 @@ class PlanState:
         return order
 
     def _soft(self, rule: RuleConstraint, vm: NamespacedName, numbers: Numbers) -> Numbers:
-        """How much of a rule is broken with the VM on each of the nodes."""
-        places = dict(self.places(rule.members))
+        """How much of a rule is broken once the VM has moved to each of the nodes."""
+        places, held = self.places(rule.members), self.occupancy.get(vm, frozenset())
         found: dict[object, int] = {}
         for name in (names := [self.nodes[number] for number in numbers]):
             alike = signature(rule, name)
             if alike not in found:
-                found[alike] = total(rule, {**places, vm: frozenset({name})})
+                found[alike] = total(rule, {**places, vm: after_move(held, self.place(vm), name)})
         return np.array([found[signature(rule, name)] for name in names], dtype=np.int64)
 
     def _against(self, step: Step) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ RULE = LoadRelief(
     hot={"n1": "n1 is hot", "n2": "n2 is hot"},
     here={"n1": frozenset({A, B}), "n2": frozenset({C})},
     members=frozenset({A, B, C, D}),
+    left={"n2": frozenset({B})},
 )
 CASES = [
     (("n1", "n1", "n2", "n3"), ["node=n1", "node=n2"]),
@@ -23,6 +24,7 @@ CASES = [
     (("n2", "n1", "n3", "n3"), ["arrived:ns/a"]),
     (("n3", "n1", "n3", "n1"), ["arrived:ns/d"]),
     (("n1 n3", "n1", "n3", "n3"), ["node=n1"]),  # on its way: it holds both places
+    (("n3", "n1 n2", "n3", "n3"), []),  # with an old launcher pod on n2, where it ran before
     (("", "n1", "n3", "n3"), []),
 ]
 

@@ -94,3 +94,12 @@ def test_requests_go_first_and_evening_out_sees_what_they_did() -> None:
     first = move("v0", to="n2")
     found = planned(replace(case, goals=(evenly("v0", "v1", name="a"), first)))
     assert moved(found) == [("v0", "n1", "n2", 0)]
+
+
+def test_vm_whose_memory_does_not_make_its_node_full_stays() -> None:
+    """The node is full of cpu: less memory in use there makes it no emptier."""
+    nodes = [node(name, cpu="10", memory="100Gi") for name in ("n1", "n2")]
+    busy = vm("busy", on="n1", cpu="5", memory="30Gi", migratable=False)
+    large = vm("large", on="n1", cpu="1m", memory="19Gi")
+    plan = planned(problem([*nodes, busy, large], goals=[evenly("busy", "large")]))
+    assert moved(plan) == []

@@ -10,11 +10,12 @@ import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.plan.plan import Move, PlacementPlan
-from gitbot.model.plan.problem import EmptyNodes, Limits
+from gitbot.model.plan.problem import EmptyNodes, Limits, Pin
 from tests.bench.bench_rolling import pool as uneven_pool
 from tests.bench.bench_rolling import problem as rolling
 from tests.doubles.problems import NOW, ZONE, node, problem, request, vm
-from tests.unit.planner.reading import held, planned
+from tests.unit.planner.reading import held, moved, planned
+from tests.unit.planner.reading import move as asked
 
 AWAY = 600
 
@@ -165,3 +166,24 @@ def test_a_pool_without_room_for_one_node_less_is_held() -> None:
     plan = planned(problem(pool(3, vms=8), goals=[window(3)]))
     assert plan.moves == ()
     assert {code for _, code in held(plan)} <= {"no-feasible-node", "not-together", "blocked-node"}
+
+
+def test_node_of_two_windows_is_back_for_each_once_that_one_has_emptied_it() -> None:
+    """The first window takes n1, which has no VM, out and back at once; the second one waits."""
+    nodes = [node("n1", memory="8Gi"), node("n2", memory="8Gi"), node("n3", memory="1Gi")]
+    first = EmptyNodes(request=request("a"), nodes=("n1", "n2"), away=AWAY)
+    second = EmptyNodes(request=request("b"), nodes=("n1", "n3"), away=AWAY)
+    plan = planned(problem([*nodes, vm("v", on="n2")], goals=[first, second]))
+    assert moved(plan)[0][:3] == ("v", "n2", "n1")
+    assert held(plan) == []
+
+
+def test_scheduler_may_choose_a_node_that_is_back_for_a_later_request() -> None:
+    """A move that is pinned to the zone is planned only if it may land on the node as well."""
+    nodes = [node(name, zone="a") for name in ("n1", "n2", "n3")]
+    goal = EmptyNodes(request=request("drain"), nodes=("n1",), away=0, cordoned_by_gitbot=True)
+    go = asked("w", labels={ZONE: "a"}, pin=Pin.ZONE, name="move")
+    away = node("n4", zone="b")
+    plan = planned(problem([*nodes, away, vm("v", on="n1"), vm("w", on="n4")], goals=[goal, go]))
+    assert [name for name, *_ in moved(plan)] == ["v"]
+    assert held(plan) == [("w", "unsafe-landing")]

@@ -184,3 +184,29 @@ def test_who_may_start_first_is_not_kept_waiting_by_who_may_start_later() -> Non
     plan = planned(case)
     assert [(item[0], item[3]) for item in moved(plan)] == [("b", 0), ("a", 1)]
     assert [wave.starts - NOW for wave in plan.waves] == [0, 9000]
+
+
+def test_requests_that_all_come_too_late_for_one_vm_are_each_held() -> None:
+    """More rounds than VMs: each round leaves the VM to the next request, which is late too."""
+    big, small = vm("big", on="n1", memory="16Gi"), vm("small", on="n2")
+    soon = (Interval(start=NOW, end=NOW + GIB_SECONDS),)
+    late = [move("small", to="n6", name=f"b{number}", allowed=soon) for number in range(5)]
+    goals = [move("big", to="n6", name="a", allowed=(Interval(start=NOW, end=NOW + 600),)), *late]
+    plan = planned(problem([*NODES, big, small], goals=goals, limits=Limits(parallel=1)))
+    assert [name for name, *_ in moved(plan)] == ["big"]
+    assert held(plan) == [("small", "deadline")] * 5
+
+
+def test_move_beyond_a_limit_that_others_use_up_stays_alone_until_it_ends() -> None:
+    """It starts alone, as it waits for the migration of others; none starts beside it."""
+    vmi, pod = vm("other", on="n1")
+    target = {**pod, "metadata": {**pod["metadata"], "name": "t", "uid": "t"}}
+    flying = {
+        **vmi,
+        "status": {**vmi["status"], "migrationState": {"sourceNode": "n1", "targetNode": "n6"}},
+    }
+    theirs = (flying, pod, {**target, "spec": {**pod["spec"], "nodeName": "n6"}})
+    vms = [vm("a", on="n1"), vm("b", on="n2")]
+    limits = Limits(per_source_node=1)
+    plan = planned(problem([*NODES, *vms, theirs], goals=[move("a", "b", to="n5")], limits=limits))
+    assert sorted(wave for *_, wave in moved(plan)) == [0, 1]
