@@ -131,7 +131,7 @@ def test_more_comments_than_a_page(scene: Scene) -> None:
     for number in range(1, 251):
         identity = scene.github.new_id()
         scene.repository.comments[identity] = Comment(
-            id=identity, number=1, author="ghost", body=str(number), created=1, updated=1
+            id=identity, number=1, user="ghost", body=str(number), created_at=1, updated_at=1
         )
     comment(scene)
     comment(scene)

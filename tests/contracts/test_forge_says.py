@@ -166,8 +166,7 @@ def _credentials(kind: str, service: GitHub, server: Server, key: tuple[str, str
             token=service.job_token(NAME, RIGHTS),
             account="github-actions[bot]",
         )
-    app = service.add_app("placer", owner="acme", public_key=key[1], permissions=RIGHTS)
-    service.install(app, "acme", NAME)
+    app = service.add_app("placer", public_key=key[1], permissions=RIGHTS, repository=NAME)
     return Credentials(
         kind=CredentialKind.APP, api_url=server.api, app_id=str(app.id), app_key=key[0]
     )

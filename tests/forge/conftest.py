@@ -7,23 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.doubles.github.scene import Scene
 from tests.forge import description
-from tests.unit.doubles.github.scene import Scene
 
 
 @pytest.fixture
-def watcher() -> description.Watcher:
-    """Holds what it watches to GitHub's description; skips where that was not fetched."""
+def described() -> Iterator[None]:
+    """What the double answers is GitHub's; skips if its description was not fetched."""
     if not description.present():
         pytest.skip("GitHub's description was not fetched: python -m tests.forge.npm")
-    return description.Watcher()
+    with description.watching():
+        yield
 
 
 @pytest.fixture
-def scene(tmp_path: Path, watcher: description.Watcher) -> Iterator[Scene]:
-    """The scene of the double's own tests; at the end nothing departed from the description."""
+def scene(tmp_path: Path, described: None) -> Iterator[Scene]:
+    """The scene of the double's own tests."""
     made = Scene.make(tmp_path)
-    made.github.watchers.append(watcher)
     with made.server:
         yield made
-    assert watcher.wrong == []

@@ -154,7 +154,6 @@ class Runner:
         row = found.get(job.key, {"result": "failure", "outputs": {}})
         conclusion = "cancelled" if job.cancelling else str(row["result"])
         with self.server.lock:
-            job.log = log
             self.github.actions.finish(repository, run, job, conclusion, row["outputs"] or {})
         self.ran.append(
             Ran(
@@ -177,11 +176,8 @@ class Runner:
             file = actions.file_of(repository, run)
             workflow = one_job(file.content, run, job, place / "outcome.json")
             secrets = actions.secrets_of(repository, run, job)
-            variables = actions.variables_of(repository, job)
-            full_name = repository.full_name
-            secrets["GITHUB_TOKEN"] = self.github.job_token(
-                full_name, job.permissions, run_id=run.id
-            )
+            variables = repository.variables
+            secrets["GITHUB_TOKEN"] = self.github.job_token(repository.full_name, job.permissions)
         text = json.dumps(workflow)
         (place / "workflow.yml").write_text(text)
         (place / "event.json").write_text(json.dumps(run.payload))
@@ -244,7 +240,7 @@ class Runner:
             "GITHUB_SHA": run.file_sha,
             "SHA_REF": run.file_sha,  # where act 0.2.89 looks for it
             "GITHUB_RUN_ID": str(run.id),
-            "GITHUB_RUN_NUMBER": str(run.number),
+            "GITHUB_RUN_NUMBER": str(run.run_number),
             "GITHUB_RUN_ATTEMPT": "1",
             **self.environment,
         }

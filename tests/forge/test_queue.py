@@ -69,7 +69,7 @@ def join(made: World, number: int) -> str:
     """Bob presses "merge when ready" on a pull request that is; the commit of its group."""
     made.clock.sleep(5)
     with made.server.lock:
-        return enqueue(made.github, REPOSITORY, number, by="bob")
+        return enqueue(made.github, REPOSITORY, number)
 
 
 def checks_at(made: World, sha: str) -> dict[str, str]:

@@ -20,12 +20,12 @@ from gitbot.workflows.check import PublishResult, publish
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.propose import propose
 from tests.doubles.github import GitHub, Server
+from tests.doubles.github.scene import REPOSITORY
 from tests.doubles.rack import rack
 from tests.forge import description
 from tests.scenarios.clusters import START
 from tests.scenarios.loop import CONFIGURATION
 from tests.scenarios.rack.story import RULE, WINDOW
-from tests.unit.doubles.github.scene import REPOSITORY
 
 pytestmark = [pytest.mark.forge, pytest.mark.timeout(900), pytest.mark.xdist_group("rack")]
 RIGHTS = {
@@ -58,15 +58,13 @@ class Rack:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
     if not description.present():
         pytest.skip("GitHub's description was not fetched: python -m tests.forge.npm")
-    watcher = description.Watcher()
     folder = tmp_path_factory.mktemp("rack")
     port = SimulatedPort(rack(start_time=START))
     github = GitHub(folder / "service", clock=port)
     github.add_repository(REPOSITORY)
     github.repository(REPOSITORY).options.actions_may_approve = True
     github.add_collaborator(REPOSITORY, "alice", "write")
-    github.watchers.append(watcher)
-    with Server(github) as server:
+    with description.watching(), Server(github) as server:
         shell = opened(github, server, port, folder)
         files = {"rule.yaml": RULE, "window.yaml": WINDOW}
         commit(shell, "main", {f"intents/rack/{name}": text for name, text in files.items()})
@@ -74,7 +72,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
         (drain,) = shell.forge.list_pulls()
         asked = publish(shell, number=person_asks(github, shell))
         yield Rack(github=github, shell=shell, drain=drain, asked=asked)
-    assert watcher.wrong == []
 
 
 def opened(github: GitHub, server: Server, port: SimulatedPort, folder: Path) -> RunContext:

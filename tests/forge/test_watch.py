@@ -31,7 +31,7 @@ def made(tmp_path: Path) -> Iterator[World]:
     with world(tmp_path) as started:
         git = started.github.repository(REPOSITORY).git
         with started.server.lock:
-            paths = [file.path for file in git.tree("main", recursive=True)]
+            paths = git.files("main")
         started.commit("main", {path: None for path in paths if path.startswith(".github/")})
         yield started
 

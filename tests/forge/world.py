@@ -164,8 +164,8 @@ class World:
         with self.server.lock:
             git = self.github.repository(REPOSITORY).git
             tip = git.resolve("gitbot/ledger")
-            files = git.tree(tip, recursive=True) if tip else []
-            texts = [git.blob(f"{tip}:{f.path}") for f in files if f.path.endswith(".jsonl")]
+            paths = git.files(tip) if tip else []
+            texts = [git.blob(f"{tip}:{path}") for path in paths if path.endswith(".jsonl")]
         lines = [json.loads(line) for text in texts for line in text.splitlines()]
         return sorted(lines, key=lambda line: int(line["seq"]))
 
@@ -263,10 +263,10 @@ def _install(made: World, limits: str) -> None:
     repository.variables["GITBOT_INSTALL_FROM"] = "path"
     repository.options.actions_may_approve = True
     repository.environments[f"gitbot-{CLUSTER}"] = Environment(
-        id=1, name=f"gitbot-{CLUSTER}", created=0,
+        id=1, name=f"gitbot-{CLUSTER}",
         secrets={"GITBOT_KUBECONFIG": kubeconfig.read_text()},
     )  # fmt: skip
-    repository.environments["gitbot"] = Environment(id=2, name="gitbot", created=0)
+    repository.environments["gitbot"] = Environment(id=2, name="gitbot")
     repository.rulesets[3] = {
         "name": "main is reviewed",
         "enforcement": "active",
@@ -284,9 +284,8 @@ def add_app(made: World) -> tuple[int, str]:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     app = made.github.add_app(
-        "gitbot", owner="acme", public_key=public.decode(), permissions=APP_RIGHTS
+        "gitbot", public_key=public.decode(), permissions=APP_RIGHTS, repository=REPOSITORY
     )
-    made.github.install(app, "acme", REPOSITORY)
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return app.id, private.decode()
 

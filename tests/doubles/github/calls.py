@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlencode
 
-from tests.doubles.github.actions.engine import Actions
 from tests.doubles.github.core import Core
-from tests.doubles.github.links import Links
-from tests.doubles.github.problems import Problem, no_access, not_found
-from tests.doubles.github.state import JSON, ROLES, Principal, Repository, State
+from tests.doubles.github.problems import Problem, not_found
+from tests.doubles.github.state import JSON, Principal, Repository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A decoded request; `path` is below the API's root, without the query."""
+    """A decoded request; `path` is below `root`, the API's address, without the query."""
 
     method: str
     path: str
+    root: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
     token: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,123 +45,65 @@ class Answer:
         return json.dumps(self.body, ensure_ascii=False).encode()
 
 
+Value = TypeVar("Value")
+
+
 @dataclass(slots=True, kw_only=True)
 class Call:
     """One request on its way through a route."""
 
     github: Core
-    actions: Actions
-    state: State
     request: Request
     principal: Principal
     parameters: Mapping[str, str]
-    links: Links
-    now: int
 
     @property
     def body(self) -> JSON:
-        """The JSON object that came; empty where none did."""
-        body = self.request.body
-        if body is None:
-            return {}
-        if not isinstance(body, dict):
-            raise Problem(400, "Body should be a JSON object")
-        return body
+        """The JSON object that came; empty if none did."""
+        return self.request.body or {}
 
     @property
     def query(self) -> Mapping[str, str]:
-        """The query."""
         return self.request.query
 
     @property
+    def now(self) -> int:
+        return self.github.clock.now()
+
+    @property
     def repository(self) -> Repository:
-        """The repository of the path; 404 where the asker may not see it."""
+        """The repository of the path; 404 if there is none."""
         name = f"{self.parameters['owner']}/{self.parameters['repo']}".lower()
-        found = self.state.repositories.get(name)
-        if found is None or not self.sees(found):
+        if name not in self.github.state.repositories:
             raise not_found()
-        return found
+        return self.github.state.repositories[name]
 
-    def sees(self, repository: Repository) -> bool:
-        """Whether the asker may read it at all."""
-        principal = self.principal
-        if not repository.private:
-            return True
-        match principal.kind:
-            case "job":
-                return principal.repository == repository.full_name
-            case "installation":
-                return self.github.installed(principal.installation_id, repository)
-            case _:
-                return self.role(repository, principal.login) != "none"
+    def needs(self, permission: str, level: str) -> None:
+        """Raises Problem unless the token may do this on the repository of the path."""
+        refusal = self.github.refusal(self.principal, self.repository, permission, level)
+        if refusal is not None:
+            raise refusal
 
-    def role(self, repository: Repository, login: str) -> str:
-        """The role of a person in a repository; a public one can be read by everybody."""
-        return self.github.role(repository, login)
+    def one_of(self, known: Mapping[Any, Value], name: str) -> Value:
+        """What a number or name in the path stands for; 404 if there is none."""
+        value = self.parameters[name]
+        key = int(value) if value.isdecimal() else value
+        if key not in known:
+            raise not_found()
+        return known[key]
 
-    def needs(self, repository: Repository, permission: str, level: str) -> None:
-        """403 (or 404) unless the token may do this.
-
-        `permission` is one of GitHub's App permissions, or several that each suffice ("issues |
-        pull_requests"). A personal token needs its owner's role instead.
-        """
-        principal = self.principal
-        match principal.kind:
-            case "user":
-                self._needs_role(repository, permission, level)
-            case "job" | "installation":
-                self._needs_permission(repository, permission, level)
-            case "app":
-                raise Problem(401, "A JSON web token could not be decoded")
-            case _ if level != "read" or repository.private:
-                raise Problem(401, "Requires authentication")
-
-    def _needs_role(self, repository: Repository, permission: str, level: str) -> None:
-        role = ROLES.index(self.role(repository, self.principal.login))
-        if permission == "administration":
-            if role < ROLES.index("admin"):
-                raise Problem(403, "Must have admin rights to Repository.") if role else not_found()
-            return
-        wanted = {"read": "read", "triage": "triage"}.get(level, "write")
-        if role < ROLES.index(wanted):
-            raise Problem(403, "Must have push access to Repository.") if role else not_found()
-
-    def _needs_permission(self, repository: Repository, permission: str, level: str) -> None:
-        principal = self.principal
-        if principal.kind == "job" and principal.repository != repository.full_name:
-            if level == "read" and not repository.private:
-                return
-            raise no_access()
-        if principal.kind == "installation" and not self.github.installed(
-            principal.installation_id, repository
-        ):
-            raise no_access()
-        held = dict(principal.permissions)
-        order = ("none", "read", "write", "admin")
-        wanted = order.index("write" if level == "triage" else level)
-        best = max(order.index(held.get(name.strip(), "none")) for name in permission.split("|"))
-        if "metadata" in permission:  # everybody who has any permission has this one
-            best = max(best, 1)
-        if best < wanted:
-            raise no_access()
-
-    def page(self, items: Sequence[Any], *, wrap: str = "", **more: Any) -> Answer:
+    def page(self, items: Sequence[Any], *, wrap: str = "") -> Answer:
         """One page, with a Link header; `wrap` puts it into an object with `total_count`."""
-        size = min(100, max(1, _number(self.query.get("per_page"), 30)))
-        number = max(1, _number(self.query.get("page"), 1))
+        size = min(100, int(self.query.get("per_page", 30)))
+        number = int(self.query.get("page", 1))
         shown = list(items[(number - 1) * size : number * size])
-        last = max(1, -(-len(items) // size))
-        links = []
-        if number < last:
-            links += [self._link(number + 1, "next"), self._link(last, "last")]
-        if number > 1:
-            links += [self._link(number - 1, "prev"), self._link(1, "first")]
-        body = {"total_count": len(items), wrap: shown, **more} if wrap else shown
-        return Answer(body=body, headers={"Link": ", ".join(links)} if links else {})
-
-    def _link(self, number: int, relation: str) -> str:
-        query = urlencode({**self.query, "page": str(number)})
-        return f'<{self.links.api}{self.request.path}?{query}>; rel="{relation}"'
+        headers = {}
+        if number * size < len(items):
+            query = urlencode({**self.query, "page": number + 1})
+            next_page = f"{self.request.root}{self.request.path}?{query}"
+            headers["Link"] = f'<{next_page}>; rel="next"'
+        body = {"total_count": len(items), wrap: shown} if wrap else shown
+        return Answer(body=body, headers=headers)
 
 
 Handler = Callable[[Call], Any]
@@ -180,60 +119,44 @@ class Route:
 
     method: str
     path: str
+    pattern: re.Pattern[str]
     handler: Handler
-    permission: str = ""
-    level: str = ""
-    success: int = 200
-
-    def match(self, path: str) -> dict[str, str] | None:
-        """The parameters, if a path (still quoted) fits; names of refs and files take slashes."""
-        found = _pattern(self.path).fullmatch(path)
-        if found is None:
-            return None
-        return {name: unquote(value) for name, value in found.groupdict().items()}
-
-    @property
-    def literal(self) -> tuple[int, int]:
-        """How much of the path is text: the larger, the better a fit."""
-        return -self.path.count("{"), len(_PARAMETER.sub("", self.path))
+    permission: str
+    level: str
+    success: int
 
 
+ROUTES: list[Route] = []
 _PARAMETER = re.compile(r"\{(\w+)\}")
-_WITH_SLASHES = ("ref", "path", "branch", "basehead")
-
-
-@functools.cache
-def _pattern(path: str) -> re.Pattern[str]:
-    def group(found: re.Match[str]) -> str:
-        name = found.group(1)
-        kind = ".*" if name == "path" else ".+" if name in _WITH_SLASHES else "[^/]+"
-        return f"(?P<{name}>{kind})"
-
-    return re.compile(_PARAMETER.sub(group, path))
 
 
 def route(
-    method: str, path: str, handler: Handler, rights: str = "", *, success: int = 200
-) -> Route:
-    """A row of the table; `rights` is `permission:level`, `path` "~" stands for a repository."""
+    method: str, path: str, rights: str = "", *, success: int = 200
+) -> Callable[[Handler], Handler]:
+    """Give a path to a function; `rights` is `permission:level`, "~" stands for a repository."""
+    full = path.replace("~", "/repos/{owner}/{repo}", 1)
     permission, _, level = rights.partition(":")
-    return Route(
-        method=method,
-        path=path.replace("~", "/repos/{owner}/{repo}", 1),
-        handler=handler,
-        permission=permission,
-        level=level,
-        success=success,
-    )
+
+    def add(handler: Handler) -> Handler:
+        made = Route(
+            method=method,
+            path=full,
+            pattern=re.compile(_PARAMETER.sub(r"(?P<\1>[^/]+)", full)),
+            handler=handler,
+            permission=permission,
+            level=level,
+            success=success,
+        )
+        ROUTES.append(made)
+        return handler
+
+    return add
 
 
-def number_in(call: Call, name: str) -> int:
-    """A number in the path; 404 where it is none."""
-    value = call.parameters[name]
-    if not value.isdecimal():
-        raise not_found()
-    return int(value)
-
-
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text and text.isdecimal() else default
+def find_route(method: str, path: str) -> tuple[Route, dict[str, str]]:
+    """The row that fits, and its parameters. Raises Problem: 501 for what the double lacks."""
+    for row in ROUTES:
+        found = row.pattern.fullmatch(path)
+        if found is not None and row.method == method:
+            return row, {name: unquote(value) for name, value in found.groupdict().items()}
+    raise Problem(501, f"the GitHub double knows no such operation: {method} {path}")

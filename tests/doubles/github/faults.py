@@ -22,7 +22,7 @@ class Trouble(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """One trouble, `times` times, after `skip` requests that match and pass unharmed.
+    """One trouble, `times` times, after `skip` matching requests without it.
 
     `path` is a regular expression that the path below the API's root must match in full.
     """
@@ -40,7 +40,7 @@ class Fault:
         """Whether it happens to this request; counts."""
         if self.times <= 0 or (self.method and self.method != method):
             return False
-        if self.trouble is Trouble.STALE and method not in ("GET", "HEAD"):
+        if self.trouble is Trouble.STALE and method != "GET":
             return False
         if not re.fullmatch(self.path, path):
             return False

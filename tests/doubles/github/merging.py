@@ -1,69 +1,93 @@
-"""Pull requests as Git sees them: mergeable or not, what a merge asks for, and the merge itself."""
+"""Pull requests and Git: what a push does to them, what a merge needs, and the merge."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from gitbot.adapters.forges.local.merge import merge_commit
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import MergeMethod, PullRequest, PullState
-from tests.doubles.github import protection
+from tests.doubles.github import protection, shapes
 from tests.doubles.github.core import Core
-from tests.doubles.github.events import Event
 from tests.doubles.github.problems import Problem
-from tests.doubles.github.shapes import people
-from tests.doubles.github.shapes import pulls as shapes
 from tests.doubles.github.state import Principal, Pull, Repository
+from tests.doubles.github.storage import NOBODY
+
+_HEADS = "refs/heads/"
+
+
+def notice(github: Core, by: Principal | None = None) -> None:
+    """Find the refs that moved since the last call, in every repository.
+
+    `by` moved them; without it (a push into the folder on disk) the owner did.
+    """
+    for repository in list(github.state.repositories.values()):
+        present = repository.git.refs()
+        before, repository.refs = repository.refs, present
+        mover = by or Principal(kind="user", login=repository.owner)
+        for ref in sorted(set(before) | set(present)):
+            new = present.get(ref, NOBODY)
+            if before.get(ref, NOBODY) != new and ref.startswith(_HEADS):
+                _moved(github, repository, ref, new, mover)
+
+
+def _moved(github: Core, repository: Repository, ref: str, new: str, by: Principal) -> None:
+    if new != NOBODY:
+        github.publish("push", repository, by, {"ref": ref, "after": new}, sha=new, ref=ref)
+    branch = ref.removeprefix(_HEADS)
+    for base in list(github.state.repositories.values()):
+        for pull in list(base.pulls.values()):
+            head = (pull.head_repository, pull.head_branch)
+            if pull.closed_at:
+                continue
+            if head == (repository.full_name, branch) and new == NOBODY:
+                close(github, pull)
+            elif head == (repository.full_name, branch) and new != pull.head:
+                _synchronize(github, base, pull, new, by)
+            elif base is repository and pull.base == branch and new != NOBODY:
+                look_at(github, base, pull)
+
+
+def _synchronize(github: Core, base: Repository, pull: Pull, head: str, by: Principal) -> None:
+    pull.head, pull.pusher = head, by.login
+    if pull.head_repository != base.full_name:
+        source = github.repository(pull.head_repository)
+        base.git.fetch(source.git, f"{_HEADS}{pull.head_branch}", f"refs/pull/{pull.number}/head")
+    look_at(github, base, pull)
+    if protection.rules_of(base, pull.base).dismiss_stale:
+        for review in base.reviews.values():
+            if review.number == pull.number and review.state == "APPROVED":
+                review.state = "DISMISSED"
+    pull.updated_at = github.clock.now()
+    tell(github, base, pull, "synchronize", by)
 
 
 def look_at(github: Core, repository: Repository, pull: Pull) -> None:
-    """Work out the base, the test merge and whether there is a conflict."""
+    """Update the base and the test merge."""
     git = repository.git
-    pull.base = git.resolve(f"refs/heads/{pull.base_branch}") or pull.base
+    pull.base_sha = git.resolve(_HEADS + pull.base) or pull.base_sha
     git.set_ref(f"refs/pull/{pull.number}/head", pull.head)
-    tree = git.merged_tree(pull.base, pull.head)
-    pull.mergeable = tree is not None
-    if tree is None:
-        pull.merge_commit = ""
-        git.delete_ref(f"refs/pull/{pull.number}/merge")
+    message = f"Merge {pull.head} into {pull.base_sha}"
+    merged = git.merge(pull.base_sha, pull.head, message=message, time=github.clock.now())
+    pull.merge_commit_sha = merged
+    if merged:
+        git.set_ref(f"refs/pull/{pull.number}/merge", merged)
     else:
-        pull.merge_commit = git.write_commit(
-            tree,
-            parents=(pull.base, pull.head),
-            message=f"Merge {pull.head} into {pull.base}",
-            name="GitHub",
-            email="noreply@github.com",
-            time=github.clock.now(),
-        )
-        git.set_ref(f"refs/pull/{pull.number}/merge", pull.merge_commit)
+        git.delete_ref(f"refs/pull/{pull.number}/merge")
     repository.refs = git.refs()
 
 
-def head_moved(github: Core, repository: Repository, pull: Pull) -> None:
-    """A new head: test merge, and stale approvals where protection dismisses them."""
-    look_at(github, repository, pull)
-    rules = protection.rules_of(repository, pull.base_branch)
-    if rules.dismiss_stale:
-        for review in repository.reviews.values():
-            if review.number == pull.number and review.state == "APPROVED":
-                review.state = "DISMISSED"
-    repository.issues[pull.number].updated = github.clock.now()
-
-
-def mergeable_state(repository: Repository, pull: Pull) -> str:
-    """GitHub's word: clean, dirty, blocked, behind, draft, unstable, unknown."""
-    if pull.merged or repository.issues[pull.number].state == "closed":
-        return "unknown"
-    if pull.mergeable is None:
-        return "unknown"
-    if not pull.mergeable:
-        return "dirty"
-    if pull.draft:
-        return "draft"
-    refusal = protection.refusal_of_merge(repository, pull)
-    if refusal is not None:
-        return "blocked"
-    return "clean"
+def tell(github: Core, repository: Repository, pull: Pull, action: str, by: Principal) -> None:
+    """Publish an event about a pull request. GitHub starts no workflow if it has conflicts."""
+    shown = shapes.full_pull(github, repository, pull)
+    if pull.merge_commit_sha:
+        github.publish(
+            "pull_request",
+            repository,
+            by,
+            {"action": action, "number": pull.number, "pull_request": shown},
+            sha=pull.merge_commit_sha,
+            ref=f"refs/pull/{pull.number}/merge",
+            fork=pull.head_repository != repository.full_name,
+        )
 
 
 def merge(
@@ -74,158 +98,54 @@ def merge(
     by: Principal,
     method: str = "merge",
     expected: str = "",
-    title: str | None = None,
-    message: str | None = None,
-    queue: bool = False,
-) -> str:
-    """Merge; returns the commit that the base branch has now. The caller lets pushes notice.
-
-    Raises Problem as GitHub refuses.
-    """
-    issue = repository.issues[pull.number]
-    if pull.merged or issue.state == "closed":
+) -> None:
+    """Merge. The caller calls `notice` afterwards. Raises Problem as GitHub refuses."""
+    if pull.closed_at:
         raise Problem(405, "Pull Request is not mergeable")
     if expected and expected != pull.head:
         raise Problem(409, "Head branch was modified. Review and try the merge again.")
-    _allowed_method(repository, method)
-    if pull.draft:
-        raise Problem(405, "Pull Request is still a draft")
     look_at(github, repository, pull)
-    if not pull.mergeable:
+    if not pull.merge_commit_sha:
         raise Problem(405, "Pull Request has merge conflicts")
-    if not queue:
-        refusal = protection.refusal_of_merge(repository, pull, by=by)
-        if refusal is not None:
-            raise Problem(405, refusal)
-    commit = _commit(
-        github,
-        repository,
-        pull,
-        login=by.login,
-        method=MergeMethod(method),
-        title=title,
-        message=message,
-    )
-    finish(github, repository, pull, commit, by)
-    return commit
+    refusal = protection.refusal_of_merge(github, repository, pull)
+    if refusal is not None:
+        raise Problem(405, refusal)
+    finish(github, repository, pull, _commit(github, repository, pull, by.login, method), by.login)
 
 
-def _allowed_method(repository: Repository, method: str) -> None:
-    options = repository.options
-    allowed = {"merge": options.merge_commit, "squash": options.squash, "rebase": options.rebase}
-    if method not in allowed:
-        raise Problem(422, f"Invalid merge method {method}")
-    if not allowed[method]:
-        words = {"merge": "Merge commits", "squash": "Squash merges", "rebase": "Rebase merges"}
-        raise Problem(405, f"{words[method]} are not allowed on this repository.")
-
-
-def _commit(
-    github: Core,
-    repository: Repository,
-    pull: Pull,
-    *,
-    login: str,
-    method: MergeMethod,
-    title: str | None,
-    message: str | None,
-) -> str:
-    git = repository.git
-    now = github.clock.now()
-    issue = repository.issues[pull.number]
+def _commit(github: Core, repository: Repository, pull: Pull, login: str, method: str) -> str:
     owner = pull.head_repository.partition("/")[0]
     seen = PullRequest(
         number=pull.number,
-        title=issue.title,
-        body=issue.body,
-        author=issue.author,
+        title=pull.title,
+        body=pull.body,
+        author=pull.user,
         branch=f"{owner}/{pull.head_branch}",
-        base_branch=pull.base_branch,
+        base_branch=pull.base,
         head=pull.head,
         state=PullState.OPEN,
     )
     try:
-        made = merge_commit(git.git, seen, base=pull.base, method=method, account=login, time=now)
+        return merge_commit(
+            repository.git.git,
+            seen,
+            base=pull.base_sha,
+            method=MergeMethod(method),
+            account=login,
+            time=github.clock.now(),
+        )
     except ForgeError as conflict:
         raise Problem(405, "This branch can't be rebased due to conflicts") from conflict
-    if method is MergeMethod.REBASE or (title is None and message is None):
-        return made
-    facts = git.commit(made)
-    first, _, rest = facts.message.partition("\n\n")
-    text = f"{title or first}\n\n{message if message is not None else rest}".rstrip()
-    return git.write_commit(
-        facts.tree,
-        parents=facts.parents,
-        message=text,
-        name=facts.author[0],
-        email=facts.author[1],
-        time=now,
-    )
 
 
-def finish(github: Core, repository: Repository, pull: Pull, commit: str, by: Principal) -> None:
-    """Give the base branch the commit. The caller lets pushes notice that the ref moved."""
-    now = github.clock.now()
-    issue = repository.issues[pull.number]
-    pull.merged, pull.merged_at, pull.merged_by = True, now, by.login
-    pull.merge_commit, pull.queued, pull.auto_merge = commit, False, None
-    issue.state, issue.closed, issue.closed_by, issue.updated = "closed", now, by.login, now
-    git = repository.git
-    git.delete_ref(f"refs/pull/{pull.number}/merge")
-    git.set_ref(f"refs/heads/{pull.base_branch}", commit, expected=pull.base)
-    if repository.options.delete_branch_on_merge and pull.head_repository == repository.full_name:
-        git.delete_ref(f"refs/heads/{pull.head_branch}")
-    tell(github, repository, pull, "closed", by.login, by_job=by.kind == "job")
+def finish(github: Core, repository: Repository, pull: Pull, commit: str, by: str) -> None:
+    """Give the base branch the commit. The caller calls `notice` afterwards."""
+    close(github, pull)
+    pull.merged_at, pull.merged_by, pull.merge_commit_sha = github.clock.now(), by, commit
+    repository.git.delete_ref(f"refs/pull/{pull.number}/merge")
+    repository.git.set_ref(_HEADS + pull.base, commit, expected=pull.base_sha)
 
 
-def close(
-    github: Core, repository: Repository, pull: Pull, actor: str, *, by_job: bool = False
-) -> None:
-    """Close without a merge."""
-    now = github.clock.now()
-    issue = repository.issues[pull.number]
-    issue.state, issue.closed, issue.closed_by, issue.updated = "closed", now, actor, now
-    pull.auto_merge, pull.queued = None, False
-    tell(github, repository, pull, "closed", actor, by_job=by_job)
-
-
-def tell(
-    github: Core,
-    repository: Repository,
-    pull: Pull,
-    action: str,
-    actor: str,
-    *,
-    name: str = "pull_request",
-    by_job: bool = False,
-    **more: Any,
-) -> None:
-    """Publish an event about a pull request."""
-    state, links = github.state, github.links
-    fork = pull.head_repository != repository.full_name
-    ref = f"refs/pull/{pull.number}/merge"
-    github.publish(
-        Event(
-            name=name,
-            action=action,
-            repository=repository.full_name,
-            actor=actor,
-            time=github.clock.now(),
-            sha=pull.merge_commit or pull.head,
-            ref=ref if not pull.merged else f"refs/heads/{pull.base_branch}",
-            by_job=by_job,
-            fork=fork,
-            number=pull.number,
-            payload={
-                "action": action,
-                "mergeable": pull.merged or bool(pull.mergeable),
-                "number": pull.number,
-                "pull_request": shapes.full_pull(
-                    links, state, repository, pull, mergeable_state="unknown"
-                ),
-                "repository": people.repository(links, state, repository),
-                "sender": people.user(links, github.add_account(actor)),
-                **more,
-            },
-        )
-    )
+def close(github: Core, pull: Pull) -> None:
+    pull.closed_at = pull.updated_at = github.clock.now()
+    pull.auto_merge = ""

@@ -4,33 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-DOCUMENTATION = "https://docs.github.com/rest"
-
 
 class Problem(Exception):
     """An answer of 4xx or 5xx."""
 
-    def __init__(
-        self,
-        code: int,
-        message: str,
-        *,
-        errors: list[Any] | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> None:
+    def __init__(self, code: int, message: str, *, errors: list[Any] | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.errors = errors
-        self.headers = headers or {}
 
     @property
     def body(self) -> dict[str, Any]:
-        """The JSON of the answer."""
-        body: dict[str, Any] = {"message": self.message}
-        if self.errors is not None:
-            body["errors"] = self.errors
-        return {**body, "documentation_url": DOCUMENTATION, "status": str(self.code)}
+        more = {} if self.errors is None else {"errors": self.errors}
+        return {"message": self.message, **more}
 
 
 def not_found() -> Problem:
@@ -49,14 +36,20 @@ def invalid(resource: str, field: str, code: str = "invalid") -> Problem:
     return Problem(422, "Validation Failed", errors=[error])
 
 
-def custom(resource: str, message: str, *, field: str = "") -> Problem:
+def custom(resource: str, message: str) -> Problem:
     """422 with a text, as `A pull request already exists for acme:work.`."""
     error = {"resource": resource, "code": "custom", "message": message}
-    if field:
-        error["field"] = field
     return Problem(422, "Validation Failed", errors=[error])
 
 
 def missing(resource: str, field: str) -> Problem:
     """422: a field that must be there."""
     return invalid(resource, field, "missing_field")
+
+
+def too_long(resource: str, field: str, value: object, most: int) -> str:
+    """The text, unless it has more characters than GitHub takes. Raises Problem."""
+    text = "" if value is None else str(value)
+    if len(text) > most:
+        raise custom(resource, f"{field} is too long (maximum is {most} characters)")
+    return text

@@ -6,24 +6,22 @@ import gzip
 import os
 import re
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gitbot.adapters.git.process import hardened_environment
-from tests.doubles.github import protection, pushes
+from tests.doubles.github import merging, protection
 from tests.doubles.github.calls import Answer
+from tests.doubles.github.core import Core
 from tests.doubles.github.problems import Problem
-from tests.doubles.github.state import ROLES, Principal, Repository
-from tests.doubles.github.storage import NOBODY
-from tests.doubles.github.tokens import principal_of
-
-if TYPE_CHECKING:
-    from tests.doubles.github.service import GitHub
+from tests.doubles.github.state import Principal, Repository
+from tests.doubles.github.storage import BASE, NOBODY
 
 _PATIENCE = 120  # seconds
+_HEADS = "refs/heads/"
+_TEXT = {"Content-Type": "text/plain"}
 _HOOK = """#!/bin/sh
-# Says what the service found before git asked.
+# Prints the refusal that the service found before it started git.
 if [ -n "$GITHUB_REFUSAL" ]; then
   printf '%s\\n' "$GITHUB_REFUSAL" >&2
   exit 1
@@ -49,10 +47,10 @@ while read -r old new ref; do
   esac
 done
 """
-
-
 # With or without .git, as on github.com
 _PATH = re.compile(r"/([\w.-]+/[\w.-]+?)(?:\.git)?/(info/refs|git-(?:upload|receive)-pack)")
+
+Command = tuple[str, str, str]
 
 
 def is_git(path: str) -> bool:
@@ -60,167 +58,120 @@ def is_git(path: str) -> bool:
     return _PATH.fullmatch(path) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitRequest:
-    """One request of a Git client."""
+def serve(github: Core, path: str, token: str, body: bytes, cgi: Mapping[str, str]) -> Answer:
+    """Answer a fetch or a push; a hook refuses a ref, with GitHub's words.
 
-    method: str
-    path: str
-    query: str
-    body: bytes
-    token: str
-    content_type: str
-    encoding: str
-    protocol: str
-
-
-def serve(github: GitHub, request: GitRequest) -> Answer:
-    """Answer a fetch or a push; a refused ref is refused by a hook, with GitHub's words."""
-    found = _PATH.fullmatch(request.path)
-    if found is None:
-        return Answer(code=404, body="Repository not found.", headers=_TEXT)
+    `cgi` has the request's part of the environment of git's backend, a CGI program.
+    """
+    found = _PATH.fullmatch(path)
+    assert found is not None
     name, service = found.groups()
     repository = github.state.repositories.get(name.lower())
-    pushing = "git-receive-pack" in (request.query + service)
-    try:
-        by = principal_of(github.state, request.token, github.clock.now())
-    except Problem:
-        return _unauthorized()
     if repository is None:
         return Answer(code=404, body="Repository not found.", headers=_TEXT)
-    refused = _refused(github, repository, by, pushing=pushing)
-    if refused is not None:
-        return refused
-    pushes.notice(github)
-    commands = _commands(request) if service == "git-receive-pack" else []
-    answer = _backend(repository, service, request, by, commands)
-    pushes.notice(github, by)
+    level = "write" if "git-receive-pack" in (cgi["QUERY_STRING"] + service) else "read"
+    try:
+        by = github.principal_of(token)
+        problem = github.refusal(by, repository, "contents", level)
+    except Problem as wrong:
+        problem = wrong
+    if problem is not None and problem.code == 401:
+        headers = {**_TEXT, "WWW-Authenticate": 'Basic realm="GitHub"'}
+        return Answer(code=401, body="Authentication failed.", headers=headers)
+    if problem is not None:
+        text = f"Permission to {repository.full_name}.git denied to {by.login}."
+        return Answer(code=403, body=text, headers=_TEXT)
+    merging.notice(github)
+    plain = gzip.decompress(body) if cgi["HTTP_CONTENT_ENCODING"] == "gzip" else body
+    commands = _commands(plain) if service == "git-receive-pack" else []
+    environment = {
+        **_environment(repository, by, commands),
+        **cgi,
+        "PATH_INFO": f"/{repository.git.directory.name}/{service}",
+        "REMOTE_USER": by.login or "anonymous",
+    }
+    answer = _backend(repository.git.directory, body, environment)
+    merging.notice(github, by)
     return answer
 
 
-_TEXT = {"Content-Type": "text/plain"}
-
-
-def _unauthorized() -> Answer:
-    return Answer(
-        code=401,
-        body="Authentication failed.",
-        headers={**_TEXT, "WWW-Authenticate": 'Basic realm="GitHub"'},
-    )
-
-
-def _refused(
-    github: GitHub, repository: Repository, by: Principal, *, pushing: bool
-) -> Answer | None:
-    if by.kind == "nobody":
-        return _unauthorized() if pushing or repository.private else None
-    held = dict(by.permissions).get("contents", "none")
-    if by.kind == "user":
-        rank = ROLES.index(github.role(repository, by.login))
-        allowed = rank >= ROLES.index("write" if pushing else "read")
-    elif by.kind == "job":
-        own = by.repository == repository.full_name
-        allowed = own and held == "write" if pushing else (own and held != "none")
-        allowed = allowed or (not pushing and not repository.private)
-    else:
-        allowed = github.installed(by.installation_id, repository) and (
-            held == "write" if pushing else held != "none"
-        )
-    if allowed:
-        return None
-    text = f"Permission to {repository.full_name}.git denied to {by.login}."
-    return Answer(code=403, body=text, headers=_TEXT)
+def _commands(body: bytes) -> list[Command]:
+    """Old id, new id and ref of each command of a push. The body starts with these pkt-lines."""
+    commands: list[Command] = []
+    place = 0
+    while place + 4 <= len(body) and (size := int(body[place : place + 4], 16)):
+        line = body[place + 4 : place + size].split(b"\0")[0].decode("utf-8", "replace").strip()
+        place += size
+        old, new, ref = line.split(" ", 2)
+        commands.append((old, new, ref))
+    return commands
 
 
 def _refusal(repository: Repository, by: Principal, commands: list[Command]) -> str:
-    """Why the whole push is refused; empty where it is not."""
+    """Why the whole push is refused; "" if it is not."""
     present = repository.git.refs()
     for old, new, ref in commands:
-        if not ref.startswith("refs/heads/"):
-            continue
-        branch = ref.removeprefix("refs/heads/")
-        if present.get(ref, NOBODY) != old:
-            continue  # git itself refuses it
-        found = protection.refusal_of_push(repository, branch, by=by, old=old, new=new, zero=NOBODY)
+        if not ref.startswith(_HEADS) or present.get(ref, NOBODY) != old:
+            continue  # git itself refuses one that moved
+        branch = ref.removeprefix(_HEADS)
+        found = protection.refusal_of_push(repository, branch, by=by, old=old, new=new)
         if found is not None:
             return f"error: GH013: Repository rule violations found for {ref}.\n- {found}"
     return ""
 
 
 def _workflows_from(repository: Repository, by: Principal) -> str:
-    """Where a workflow file must come from that this one may not write itself; "" for any."""
-    apps = by.kind in ("job", "installation")
-    if not apps or dict(by.permissions).get("workflows") == "write":
+    """The commit whose workflow files a push may repeat; "" if it may change them."""
+    if by.kind == "user" or by.permissions.get("workflows") == "write":
         return ""
-    return repository.git.resolve(f"refs/heads/{repository.default_branch}") or ""
+    return repository.refs.get(BASE, "")
 
 
 def _fast_forward_only(repository: Repository, by: Principal, commands: list[Command]) -> list[str]:
-    """Refs that exist and must only go forward; whether they do is seen when the objects came."""
-    heads = "refs/heads/"
+    """Refs that must only go forward; the hook checks it once the objects are there."""
     return [
         ref
         for old, new, ref in commands
         if NOBODY not in (old, new)
-        and ref.startswith(heads)
-        and protection.fast_forward_only(repository, ref.removeprefix(heads), by=by)
+        and protection.fast_forward_only(repository, ref.removeprefix(_HEADS), by=by)
     ]
 
 
-Command = tuple[str, str, str]
+def _environment(repository: Repository, by: Principal, commands: list[Command]) -> dict[str, str]:
+    """The hook's part of the environment."""
+    return {
+        "GITHUB_WORKFLOWS_FROM": _workflows_from(repository, by),
+        "GITHUB_REFUSAL": _refusal(repository, by, commands),
+        "GITHUB_FAST_FORWARD_ONLY": " ".join(_fast_forward_only(repository, by, commands)),
+    }
 
 
-def _commands(request: GitRequest) -> list[Command]:
-    """What a push asks for: old id, new id, ref. The body starts with these as pkt-lines."""
-    body = gzip.decompress(request.body) if request.encoding == "gzip" else request.body
-    commands: list[Command] = []
-    place = 0
-    while place + 4 <= len(body):
-        size = int(body[place : place + 4], 16)
-        if size == 0:
-            break
-        line = body[place + 4 : place + size].split(b"\0")[0].decode("utf-8", "replace").strip()
-        place += size
-        parts = line.split(" ", 2)
-        if len(parts) == 3 and len(parts[0]) == len(NOBODY):
-            commands.append((parts[0], parts[1], parts[2]))
-    return commands
-
-
-def _backend(
-    repository: Repository,
-    service: str,
-    request: GitRequest,
-    by: Principal,
-    commands: list[Command],
-) -> Answer:
-    folder = repository.git.directory
-    _install_hook(folder)
+def _backend(folder: Path, body: bytes, more: Mapping[str, str]) -> Answer:
+    hook = folder / "hooks" / "pre-receive"
+    if not hook.exists():
+        hook.parent.mkdir()
+        hook.write_text(_HOOK)
+        hook.chmod(0o755)
     environment = {
         **hardened_environment(),
         "PATH": os.environ.get("PATH", os.defpath),
         "GIT_PROJECT_ROOT": str(folder.parent),
         "GIT_HTTP_EXPORT_ALL": "1",
-        "PATH_INFO": f"/{folder.name}/{service}",
-        "QUERY_STRING": request.query,
-        "REQUEST_METHOD": request.method,
-        "CONTENT_TYPE": request.content_type,
-        "CONTENT_LENGTH": str(len(request.body)),
-        "HTTP_CONTENT_ENCODING": request.encoding,
-        "GIT_PROTOCOL": request.protocol,
-        "REMOTE_USER": by.login or "anonymous",
         "REMOTE_ADDR": "127.0.0.1",
-        "GITHUB_WORKFLOWS_FROM": _workflows_from(repository, by),
-        "GITHUB_REFUSAL": _refusal(repository, by, commands),
-        "GITHUB_FAST_FORWARD_ONLY": " ".join(_fast_forward_only(repository, by, commands)),
+        **more,
     }
-    number = int(environment["GIT_CONFIG_COUNT"])
-    environment["GIT_CONFIG_COUNT"] = str(number + 1)  # the later one wins: our own hook runs
-    environment[f"GIT_CONFIG_KEY_{number}"] = "core.hooksPath"
-    environment[f"GIT_CONFIG_VALUE_{number}"] = str(folder / "hooks")
+    ours = {
+        "core.hooksPath": str(folder / "hooks"),
+        "http.receivepack": "true",
+        "uploadpack.allowAnySHA1InWant": "true",
+    }
+    known = int(environment["GIT_CONFIG_COUNT"])
+    environment["GIT_CONFIG_COUNT"] = str(known + len(ours))
+    for number, (key, value) in enumerate(ours.items(), start=known):  # the later one wins
+        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     finished = subprocess.run(
         ["git", "http-backend"],
-        input=request.body,
+        input=body,
         env=environment,
         capture_output=True,
         check=False,
@@ -229,19 +180,8 @@ def _backend(
     return _cgi(finished.stdout)
 
 
-def _install_hook(folder: Path) -> None:
-    hook = folder / "hooks" / "pre-receive"
-    if not hook.exists():
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text(_HOOK)
-        hook.chmod(0o755)
-
-
 def _cgi(output: bytes) -> Answer:
     head, _, body = output.partition(b"\r\n\r\n")
-    headers: dict[str, str] = {}
-    for line in head.decode("latin-1").split("\r\n"):
-        key, _, value = line.partition(": ")
-        headers[key] = value
+    headers = dict(line.split(": ", 1) for line in head.decode("latin-1").split("\r\n"))
     code = int(headers.pop("Status", "200").split()[0])
     return Answer(code=code, body=body, headers=headers)

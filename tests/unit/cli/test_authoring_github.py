@@ -15,11 +15,11 @@ from gitbot.adapters.clock import SystemClock
 from gitbot.simulation.http import ApiServer, write_kubeconfig
 from gitbot.snapshot import from_objects, write_snapshot
 from tests.doubles.customapp import customapp
+from tests.doubles.github.scene import REPOSITORY, Scene
 from tests.doubles.problems import node, vm
 from tests.scenarios.loop import CONFIGURATION
 from tests.scenarios.small_clusters import flat, kubevirt
 from tests.unit.cli.desk import typed
-from tests.unit.doubles.github.scene import REPOSITORY, Scene
 
 GITHUB = f"  forge: {{type: github, repository: {REPOSITORY}, baseBranch: main}}\n"
 
@@ -40,7 +40,9 @@ class Office:
         return yaml.safe_load(git.blob(f"{git.resolve(branch)}:intents/iberia/{path}"))
 
     def branches(self) -> list[str]:
-        return [item["name"] for item in self.scene.ask("bob", "GET", "~/branches")]
+        heads = "refs/heads/"
+        refs = self.scene.github.repository(REPOSITORY).git.refs()
+        return [ref.removeprefix(heads) for ref in refs if ref.startswith(heads)]
 
     def writes_to_the_cluster(self) -> int:
         with self.face.lock:

@@ -11,9 +11,7 @@ import pytest
 from gitbot.adapters.git.process import Access
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ConflictError, RepositoryError
-from tests.unit.doubles.github.conftest import scene  # noqa: F401 - the fixture
-from tests.unit.doubles.github.scene import REPOSITORY, Scene
-from tests.unit.doubles.github.test_protection import installed, signed
+from tests.doubles.github.scene import REPOSITORY, Scene
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "github"
 
@@ -26,19 +24,18 @@ def ruleset(name: str, app: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def protected(scene: Scene) -> tuple[Scene, str]:  # noqa: F811
+def protected(scene: Scene) -> tuple[Scene, str]:
     """All three rulesets in force, and a token of the App's installation."""
-    app, installation = installed(scene)
+    rights = {"contents": "write", "pull_requests": "write", "checks": "write"}
+    app = scene.github.add_app("gitbot", public_key="", permissions=rights, repository=REPOSITORY)
     scene.github.add_collaborator(REPOSITORY, "owner", "admin")
     scene.tokens["owner"] = scene.github.personal_token("owner")
     for path in sorted(FOLDER.glob("*.json")):
         scene.ask("owner", "POST", "~/rulesets", ruleset(path.name, app.id))
-    where = f"/app/installations/{installation.id}/access_tokens"
-    token = scene.ask(signed(scene, app), "POST", where, {})["token"]
-    return scene, str(token)
+    return scene, scene.github.app_token(app)
 
 
-def mirror(scene: Scene, token: str, folder: Path) -> GitRepository:  # noqa: F811
+def mirror(scene: Scene, token: str, folder: Path) -> GitRepository:
     """gitbot's own way into the repository, with somebody's token."""
     scheme, _, host = scene.server.url.partition("://")
     remote = f"{scheme}://x-access-token:{token}@{host}/{REPOSITORY}.git"
@@ -64,7 +61,7 @@ def write(repository: GitRepository, branch: str, time: int, **more: Any) -> str
 def test_only_the_app_pushes_what_gitbot_keeps(
     protected: tuple[Scene, str], tmp_path: Path, branch: str
 ) -> None:
-    scene, token = protected  # noqa: F811
+    scene, token = protected
     bob = mirror(scene, scene.tokens["bob"], tmp_path / "bob")
     with pytest.raises(RepositoryError, match="the remote refuses to change") as refused:
         write(bob, branch, scene.clock.now())
@@ -78,7 +75,7 @@ def test_only_the_app_pushes_what_gitbot_keeps(
 def test_nobody_rewrites_or_deletes_the_ledger_and_the_snapshot_is_replaced(
     protected: tuple[Scene, str], tmp_path: Path
 ) -> None:
-    scene, token = protected  # noqa: F811
+    scene, token = protected
     app = mirror(scene, token, tmp_path / "app")
     for branch in ("gitbot/ledger", "gitbot/snapshot/prod"):
         write(app, branch, scene.clock.now())
@@ -92,7 +89,7 @@ def test_nobody_rewrites_or_deletes_the_ledger_and_the_snapshot_is_replaced(
 
 
 def test_the_base_branch_takes_no_push(protected: tuple[Scene, str], tmp_path: Path) -> None:
-    scene, token = protected  # noqa: F811
+    scene, token = protected
     for who in (scene.tokens["bob"], token):
         with pytest.raises(RepositoryError, match="the remote refuses"):
             write(mirror(scene, who, tmp_path / who[-6:]), "main", scene.clock.now())
@@ -101,7 +98,7 @@ def test_the_base_branch_takes_no_push(protected: tuple[Scene, str], tmp_path: P
 def test_a_rehearsed_push_is_refused_to_somebody_who_may_only_read(
     protected: tuple[Scene, str], tmp_path: Path
 ) -> None:
-    scene, token = protected  # noqa: F811
+    scene, token = protected
     mirror(scene, token, tmp_path / "app").rehearse_push("gitbot/ledger")
     assert "gitbot/ledger" not in scene.git("ls-remote", "@", token=token)[1]
     rita = mirror(scene, scene.tokens["rita"], tmp_path / "rita")
@@ -113,7 +110,7 @@ def test_a_rehearsed_push_is_refused_to_somebody_who_may_only_read(
 def test_nobody_else_writes_the_checks_that_a_merge_needs(
     protected: tuple[Scene, str], rights: dict[str, str]
 ) -> None:
-    scene, token = protected  # noqa: F811
+    scene, token = protected
     pull = scene.pull()
     head = pull["head"]["sha"]
     scene.github.add_collaborator(REPOSITORY, "carol", "write")

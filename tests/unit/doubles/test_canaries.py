@@ -15,7 +15,6 @@ from tests.contracts.forges import StepClock
 from tests.doubles import canaries
 from tests.doubles.github import GitHub, Server
 from tests.doubles.github.calls import Request
-from tests.doubles.github.links import Links
 
 
 def test_what_a_command_prints_is_searched(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,9 +41,7 @@ def test_what_is_sent_to_github_is_searched(tmp_path: Path) -> None:
     path = "/repos/acme/placement/issues"
     body = {"title": "x", "body": f"it said {token}"}
     with Server(service):
-        service.handle(
-            Request(method="POST", path=path, body=body, token=token), Links(api="", html="")
-        )
+        service.handle(Request(method="POST", path=path, body=body, token=token))
     assert canaries.found() == [f"a secret is in POST {path}"]
 
 

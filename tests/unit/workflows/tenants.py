@@ -226,10 +226,7 @@ def _github(folder: Path, port: SimulatedPort) -> Iterator[Tenants]:
         service.add_collaborator(NAME, login, "write")
 
     def team(name: str, *members: str) -> None:
-        if members:
-            service.add_team(name.removeprefix("@"), *members)
-        else:
-            service.remove_team(name.removeprefix("@"))
+        service.set_team(name.removeprefix("@"), *members)
 
     with Server(service) as server:
 
@@ -253,7 +250,7 @@ def _github(folder: Path, port: SimulatedPort) -> Iterator[Tenants]:
 
         def dismiss(number: int, account: str) -> None:
             for found in service.repository(NAME).reviews.values():
-                if found.number == number and found.author == account:
+                if found.number == number and found.user == account:
                     path = f"/repos/{NAME}/pulls/{number}/reviews/{found.id}/dismissals"
                     ask("bob", "PUT", path, {"message": "not now"})
 

@@ -17,7 +17,7 @@ from gitbot.workflows.author import NewIntent, check_new, open_already, open_new
 from gitbot.workflows.core.context import RunContext
 from tests.doubles.customapp import customapp
 from tests.doubles.github import GitHub, Server
-from tests.unit.doubles.github.scene import REPOSITORY
+from tests.doubles.github.scene import REPOSITORY
 from tests.unit.workflows.story import configuration
 
 MOVE = NewIntent(

@@ -1,129 +1,67 @@
-"""Who asks, who may do what, the repository itself, the limits."""
+"""Accounts and their rights, the repository, and the tokens of Apps."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from tests.doubles.github import shapes
 from tests.doubles.github.calls import Answer, Call, route
+from tests.doubles.github.core import HOUR
 from tests.doubles.github.problems import Problem, no_access, not_found
-from tests.doubles.github.shapes import people as shapes
-from tests.doubles.github.state import JSON, ROLES
+from tests.doubles.github.state import JSON, App
 
 
-def _root(call: Call) -> JSON:
-    return {
-        "current_user_url": f"{call.links.api}/user",
-        "rate_limit_url": f"{call.links.api}/rate_limit",
-    }
-
-
-def _meta(_: Call) -> JSON:
-    return {"verifiable_password_authentication": False, "installed_version": "3.19.0"}
-
-
+@route("GET", "/user")
 def _user(call: Call) -> JSON:
     if call.principal.kind != "user":
-        if call.principal.kind == "nobody":
-            raise Problem(401, "Requires authentication")
-        raise Problem(403, "Resource not accessible by integration")
-    account = call.state.accounts[call.principal.login]
-    return shapes.public_user(call.links, account, now=call.github.clock.now())
+        raise no_access()
+    return shapes.user(call.github, call.principal.login)
 
 
-def _named_user(call: Call) -> JSON:
-    account = call.state.accounts.get(call.parameters["username"])
-    if account is None:
-        raise not_found()
-    return shapes.public_user(call.links, account, now=call.now)
-
-
-def _rate_limit(call: Call) -> JSON:
-    limits = call.github.limits
-    token = call.request.token or "anonymous"
-    used, reset = limits.present(token, call.now)
-    core = {
-        "limit": limits.limit,
-        "used": used,
-        "remaining": max(0, limits.limit - used),
-        "reset": reset,
-    }
-    return {"resources": {"core": core, "search": core, "graphql": core}, "rate": core}
-
-
+@route("GET", "~", "metadata:read")
 def _repository(call: Call) -> JSON:
-    repository = call.repository
-    role = call.role(repository, call.principal.login)
-    if call.principal.kind in ("job", "installation"):
-        held = dict(call.principal.permissions)
-        role = "write" if held.get("contents") == "write" else "read"
-    return shapes.repository(call.links, call.state, repository, role=role, full=True)
+    return shapes.repository(call.github, call.repository)
 
 
+@route("GET", "~/collaborators/{username}/permission", "metadata:read")
 def _permission(call: Call) -> JSON:
-    repository = call.repository
-    login = call.parameters["username"]
-    account = call.state.accounts.get(login)
-    if account is None:
-        raise not_found()
-    role = call.role(repository, login)
-    rank = ROLES.index(role)
+    account = call.one_of(call.github.state.accounts, "username")
+    role = call.github.role(call.repository, account["login"])
     legacy = {"triage": "read", "maintain": "write"}.get(role, role)
-    names = ("pull", "triage", "push", "maintain", "admin")
-    user = {
-        **shapes.user(call.links, account),
-        "permissions": {name: rank >= place for place, name in enumerate(names, start=1)},
-        "role_name": role,
-    }
-    return {"permission": legacy, "role_name": role, "user": user}
+    return {"permission": legacy, "role_name": role}
 
 
-def _is_collaborator(call: Call) -> Answer:
-    login = call.parameters["username"]
-    repository = call.repository
-    if login != repository.owner and login not in repository.collaborators:
-        raise not_found()
-    return Answer(code=204)
-
-
-def _collaborators(call: Call) -> Any:
-    repository = call.repository
-    found = []
-    for login, role in sorted(repository.collaborators.items()):
-        rank = ROLES.index(role)
-        names = ("pull", "triage", "push", "maintain", "admin")
-        found.append(
-            {
-                **shapes.user(call.links, call.state.accounts[login]),
-                "permissions": {n: rank >= place for place, n in enumerate(names, start=1)},
-                "role_name": role,
-            }
-        )
-    return call.page(found)
-
-
+@route("GET", "/orgs/{org}/teams/{team_slug}/members")
 def _team_members(call: Call) -> Answer:
-    """Members of a team. A job's token can have no right to an organization's teams."""
+    """Members of a team. GitHub gives no job's token the right to read them."""
     principal = call.principal
-    held = dict(principal.permissions)
-    if principal.kind == "job" or (principal.kind == "installation" and "members" not in held):
+    if principal.kind != "user" and "members" not in principal.permissions:
         raise no_access()
     name = f"{call.parameters['org']}/{call.parameters['team_slug']}".lower()
-    members = call.state.teams.get(name)
-    if members is None:
+    members = call.github.state.teams.get(name)
+    if not members:
         raise not_found()
-    accounts = call.state.accounts
-    return call.page([shapes.user(call.links, accounts[login]) for login in sorted(members)])
+    return call.page([shapes.user(call.github, login) for login in sorted(members)])
 
 
-ROUTES = (
-    route("GET", "/", _root),
-    route("GET", "/meta", _meta),
-    route("GET", "/rate_limit", _rate_limit),
-    route("GET", "/user", _user),
-    route("GET", "/users/{username}", _named_user),
-    route("GET", "/orgs/{org}/teams/{team_slug}/members", _team_members),
-    route("GET", "~", _repository, "metadata:read"),
-    route("GET", "~/collaborators", _collaborators, "metadata:read"),
-    route("GET", "~/collaborators/{username}", _is_collaborator, "metadata:read"),
-    route("GET", "~/collaborators/{username}/permission", _permission, "metadata:read"),
-)
+def _app(call: Call) -> App:
+    if call.principal.kind != "app":
+        raise Problem(401, "A JSON web token could not be decoded")
+    return call.github.state.apps[call.principal.app_id]
+
+
+@route("GET", "/app")
+def _self(call: Call) -> JSON:
+    return shapes.shown(call.github, _app(call))
+
+
+@route("GET", "~/installation")
+def _installation(call: Call) -> JSON:
+    app = _app(call)
+    if app.repository != call.repository.full_name:
+        raise not_found()
+    return {"id": app.id, "app_id": app.id, "permissions": app.permissions}
+
+
+@route("POST", "/app/installations/{installation_id}/access_tokens", success=201)
+def _token(call: Call) -> JSON:
+    token = call.github.app_token(_app(call))
+    return {"token": token, "expires_at": shapes.time_text(call.now + HOUR)}

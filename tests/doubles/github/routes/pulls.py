@@ -1,282 +1,152 @@
-"""Pull requests: open, list, edit, files, commits, merge."""
+"""Pull requests: open, list, edit, review, merge."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from tests.doubles.github import merging, pushes
-from tests.doubles.github.calls import Answer, Call, number_in, route
-from tests.doubles.github.problems import Problem, custom, invalid, missing, no_access, not_found
-from tests.doubles.github.shapes import git as git_shapes
-from tests.doubles.github.shapes import pulls as shapes
-from tests.doubles.github.state import JSON, Issue, Pull, Repository
+from tests.doubles.github import merging, shapes
+from tests.doubles.github.calls import Answer, Call, route
+from tests.doubles.github.problems import Problem, custom, invalid, missing, too_long
+from tests.doubles.github.state import JSON, Pull, Repository, Review
 
 LONGEST_BODY = 65_536  # characters of a body or comment
+_STATES = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 
 
-def find_pull(call: Call) -> tuple[Repository, Pull]:
-    """The pull request of the path; 404 where there is none."""
-    repository = call.repository
-    pull = repository.pulls.get(number_in(call, "pull_number"))
-    if pull is None:
-        raise not_found()
-    return repository, pull
+def _find(call: Call) -> tuple[Repository, Pull]:
+    return call.repository, call.one_of(call.repository.pulls, "pull_number")
 
 
-def full(call: Call, repository: Repository, pull: Pull) -> JSON:
-    """The whole of it."""
-    state = merging.mergeable_state(repository, pull)
-    return shapes.full_pull(call.links, call.state, repository, pull, mergeable_state=state)
-
-
+@route("GET", "~/pulls", "pull_requests:read")
 def _list(call: Call) -> Answer:
-    repository = call.repository
-    wanted = call.query.get("state", "open")
-    head, base = call.query.get("head", ""), call.query.get("base", "")
-    found = []
-    for number, pull in repository.pulls.items():
-        owner = pull.head_repository.partition("/")[0]
-        if wanted not in ("all", repository.issues[number].state):
-            continue
-        # a head without its owner is not taken as a filter, as GitHub does it
-        if head and ":" in head and head != f"{owner}:{pull.head_branch}":
-            continue
-        if base and base != pull.base_branch:
-            continue
-        found.append(pull)
-    by = call.query.get("sort", "created")
-    down = call.query.get("direction", "desc" if by == "created" else "asc") == "desc"
-    issues = repository.issues
-    keys = {"created": "created", "updated": "updated"}
-    if by in keys:
-        found.sort(key=lambda p: (getattr(issues[p.number], keys[by]), p.number), reverse=down)
-    else:
-        found.sort(key=lambda pull: pull.number, reverse=down)
-    return call.page([shapes.pull(call.links, call.state, repository, p) for p in found])
+    repository, query = call.repository, call.query
+    wanted, head = query.get("state", "open"), query.get("head", "")
+    found = [
+        shapes.pull(call.github, repository, pull)
+        for pull in repository.pulls.values()
+        if wanted in ("all", pull.state)
+        and head in ("", f"{pull.head_repository.partition('/')[0]}:{pull.head_branch}")
+    ]
+    return call.page(found if query.get("direction") == "asc" else found[::-1])
 
 
+@route("GET", "~/pulls/{pull_number}", "pull_requests:read")
 def _get(call: Call) -> JSON:
-    repository, pull = find_pull(call)
-    return full(call, repository, pull)
+    return shapes.full_pull(call.github, *_find(call))
 
 
+@route("POST", "~/pulls", "pull_requests:read", success=201)
 def _open(call: Call) -> JSON:
-    repository, body = call.repository, call.body
-    principal = call.principal
-    if principal.kind != "user":  # a person who may read may ask
-        call.needs(repository, "pull_requests", "write")
-    if principal.kind == "job" and not repository.options.actions_may_approve:
+    repository, body, by = call.repository, call.body, call.principal
+    if by.kind != "user":  # a person who may read may open one
+        call.needs("pull_requests", "write")
+    if by.kind == "job" and not repository.options.actions_may_approve:
         raise Problem(403, "GitHub Actions is not permitted to create or approve pull requests.")
-    for name in ("head", "base"):
+    for name in ("head", "base", "title"):
         if not body.get(name):
             raise missing("PullRequest", name)
-    if not body.get("title"):
-        raise missing("PullRequest", "title")
-    source, branch = _head(call, repository, str(body["head"]))
-    head = source.git.resolve(f"refs/heads/{branch}") if source else None
-    if source is None or head is None:
+    source, branch = _head(call, repository, body["head"])
+    head = source.git.refs().get(f"refs/heads/{branch}")
+    base = repository.git.refs().get(f"refs/heads/{body['base']}")
+    if head is None or base is None:
+        raise invalid("PullRequest", "base" if head else "head")
+    _refuse_twice(repository, source, branch)
+    number = repository.next_number()
+    repository.git.fetch(source.git, f"refs/heads/{branch}", f"refs/pull/{number}/head")
+    if repository.git.is_ancestor(head, base):
+        sides = f"{repository.owner}:{body['base']} and {source.owner}:{branch}"
+        raise custom("PullRequest", f"No commits between {sides}")
+    pull = repository.issues[number] = repository.pulls[number] = Pull(
+        number=number,
+        title=body["title"],
+        body=too_long("PullRequest", "body", body.get("body"), LONGEST_BODY),
+        user=by.login,
+        created_at=call.now,
+        updated_at=call.now,
+        base=body["base"],
+        base_sha=base,
+        head=head,
+        head_branch=branch,
+        head_repository=source.full_name,
+        pusher=by.login,
+    )
+    merging.look_at(call.github, repository, pull)
+    merging.tell(call.github, repository, pull, "opened", by)
+    return shapes.full_pull(call.github, repository, pull)
+
+
+def _head(call: Call, repository: Repository, head: str) -> tuple[Repository, str]:
+    """The repository and branch of a head, `owner:branch` in a fork."""
+    owner, colon, branch = head.rpartition(":")
+    for fork in call.github.state.repositories.values():
+        if colon and fork.owner == owner and fork.parent == repository.full_name:
+            return fork, branch
+    if colon and owner != repository.owner:
         raise invalid("PullRequest", "head")
-    base = repository.git.resolve(f"refs/heads/{body['base']}")
-    if base is None:
-        raise invalid("PullRequest", "base")
-    _refuse_twice(repository, source, branch, str(body["base"]))
-    if source is not repository:
-        number = repository.next_number()
-        repository.git.fetch(source.git, f"refs/heads/{branch}", f"refs/pull/{number}/head")
-    if repository.git.count(include=head, exclude=base) == 0:
-        message = (
-            f"No commits between {repository.owner}:{body['base']} and {source.owner}:{branch}"
-        )
-        raise custom("PullRequest", message)
-    pull = _make(call, repository, source, branch=branch, head=head, base=base)
-    return full(call, repository, pull)
+    return repository, branch
 
 
-def _head(call: Call, repository: Repository, head: str) -> tuple[Repository | None, str]:
-    owner, colon, branch = head.partition(":")
-    if not colon:
-        return repository, head
-    if owner == repository.owner:
-        return repository, branch
-    for candidate in call.state.repositories.values():
-        if candidate.owner == owner and candidate.parent == repository.full_name:
-            return candidate, branch
-    return None, branch
-
-
-def _refuse_twice(repository: Repository, source: Repository, branch: str, base: str) -> None:
-    for number, pull in repository.pulls.items():
-        same = (pull.head_repository, pull.head_branch, pull.base_branch)
-        if same == (source.full_name, branch, base) and repository.issues[number].state == "open":
+def _refuse_twice(repository: Repository, source: Repository, branch: str) -> None:
+    for pull in repository.pulls.values():
+        same = (pull.head_repository, pull.head_branch) == (source.full_name, branch)
+        if same and not pull.closed_at:
             message = f"A pull request already exists for {source.owner}:{branch}."
             raise custom("PullRequest", message)
 
 
-def _make(
-    call: Call, repository: Repository, source: Repository, *, branch: str, head: str, base: str
-) -> Pull:
-    body = call.body
-    text = str(body.get("body") or "")
-    if len(text) > LONGEST_BODY:
-        raise custom("PullRequest", f"body is too long (maximum is {LONGEST_BODY} characters)")
-    number = repository.next_number()
-    login = call.principal.login
-    repository.issues[number] = Issue(
-        id=call.github.new_id(),
-        number=number,
-        title=str(body["title"]),
-        body=text,
-        author=login,
-        created=call.now,
-        updated=call.now,
-        is_pull=True,
-    )
-    pull = repository.pulls[number] = Pull(
-        id=call.github.new_id(),
-        number=number,
-        head_repository=source.full_name,
-        head_branch=branch,
-        head=head,
-        base_branch=str(body["base"]),
-        base=base,
-        draft=bool(body.get("draft", False)),
-        pusher=login,
-    )
-    merging.look_at(call.github, repository, pull)
-    by_job = call.principal.kind == "job"
-    merging.tell(call.github, repository, pull, "opened", login, by_job=by_job)
-    return pull
-
-
+@route("PATCH", "~/pulls/{pull_number}", "pull_requests:read")
 def _edit(call: Call) -> JSON:
-    repository, pull = find_pull(call)
-    body, issue = call.body, repository.issues[pull.number]
-    principal = call.principal
-    own = principal.kind == "user" and principal.login == issue.author
-    if not own:
-        call.needs(repository, "pull_requests", "write")
-    by_job = principal.kind == "job"
-    changed = False
-    for name in ("title", "body"):
-        if name in body and (body[name] or "") != getattr(issue, name):
-            setattr(issue, name, str(body[name] or ""))
-            changed = True
-    if body.get("base") and body["base"] != pull.base_branch:
-        if repository.git.resolve(f"refs/heads/{body['base']}") is None:
-            raise invalid("PullRequest", "base")
-        pull.base_branch, changed = str(body["base"]), True
-        merging.look_at(call.github, repository, pull)
-    if changed:
-        issue.updated = call.now
-        merging.tell(call.github, repository, pull, "edited", principal.login, by_job=by_job)
-    state = body.get("state")
-    if state == "closed" and issue.state == "open":
-        merging.close(call.github, repository, pull, principal.login, by_job=by_job)
-    elif state == "open" and issue.state == "closed":
-        _reopen(call, repository, pull, issue)
-    return full(call, repository, pull)
+    repository, pull = _find(call)
+    if not (call.principal.kind == "user" and call.principal.login == pull.user):
+        call.needs("pull_requests", "write")
+    pull.title = call.body.get("title", pull.title)
+    pull.body = too_long("PullRequest", "body", call.body.get("body", pull.body), LONGEST_BODY)
+    pull.updated_at = call.now
+    if call.body.get("state") == "closed" and not pull.closed_at:
+        merging.close(call.github, pull)
+    return shapes.full_pull(call.github, repository, pull)
 
 
-def _reopen(call: Call, repository: Repository, pull: Pull, issue: Issue) -> None:
-    source = call.state.repositories.get(pull.head_repository.lower())
-    head = source.git.resolve(f"refs/heads/{pull.head_branch}") if source else None
-    if pull.merged or head is None:
-        raise custom("PullRequest", "state cannot be changed.", field="state")
-    issue.state, issue.closed, issue.closed_by, issue.updated = "open", 0, "", call.now
-    pull.head = head
-    merging.look_at(call.github, repository, pull)
-    by_job = call.principal.kind == "job"
-    login = call.principal.login
-    merging.tell(call.github, repository, pull, "reopened", login, by_job=by_job)
-
-
+@route("PUT", "~/pulls/{pull_number}/merge", "contents:write")
 def _merge(call: Call) -> JSON:
-    repository, pull = find_pull(call)
-    body = call.body
-    commit = merging.merge(
-        call.github,
-        repository,
-        pull,
-        by=call.principal,
-        method=str(body.get("merge_method", "merge")),
-        expected=str(body.get("sha") or ""),
-        title=body.get("commit_title"),
-        message=body.get("commit_message"),
+    repository, pull = _find(call)
+    method, expected = call.body.get("merge_method", "merge"), call.body.get("sha", "")
+    merging.merge(
+        call.github, repository, pull, by=call.principal, method=method, expected=expected
     )
-    pushes.notice(call.github, call.principal)
-    return {"sha": commit, "merged": True, "message": "Pull Request successfully merged"}
+    merging.notice(call.github, call.principal)
+    message = "Pull Request successfully merged"
+    return {"sha": pull.merge_commit_sha, "merged": True, "message": message}
 
 
-def _is_merged(call: Call) -> Answer:
-    _, pull = find_pull(call)
-    if not pull.merged:
-        raise not_found()
-    return Answer(code=204)
+@route("GET", "~/pulls/{pull_number}/reviews", "pull_requests:read")
+def _reviews(call: Call) -> Answer:
+    repository, pull = _find(call)
+    found = [row for _, row in sorted(repository.reviews.items()) if row.number == pull.number]
+    return call.page([shapes.shown(call.github, review) for review in found])
 
 
-def _files(call: Call) -> Answer:
-    repository, pull = find_pull(call)
-    git, name = repository.git, repository.full_name
-    start = git.merge_base(pull.base, pull.head) or pull.base
-    if pull.merged:
-        start = git.merge_base(f"{pull.merge_commit}^1", pull.head) or start
-    changes = git.changes(start, pull.head)
-    return call.page(
-        [
-            git_shapes.file_change(
-                call.links, name, pull.head, change, git.patch(start, pull.head, change.path)
-            )
-            for change in changes
-        ]
+@route("POST", "~/pulls/{pull_number}/reviews", "metadata:read")
+def _review(call: Call) -> JSON:
+    """Readers may review; only writers count."""
+    repository, pull = _find(call)
+    by, event = call.principal, call.body["event"]
+    call.needs("pull_requests", "read" if by.kind == "user" else "write")
+    if by.login == pull.user and event != "COMMENT":
+        said = "Can not approve or request changes on your own pull request"
+        raise Problem(422, "Unprocessable Entity", errors=[said])
+    made = Review(
+        id=call.github.new_id(),
+        number=pull.number,
+        user=by.login,
+        state=_STATES[event],
+        commit_id=call.body.get("commit_id") or pull.head,
+        submitted_at=call.now,
     )
+    repository.reviews[made.id] = made
+    return shapes.shown(call.github, made)
 
 
-def _commits(call: Call) -> Answer:
-    repository, pull = find_pull(call)
-    exclude = f"{pull.merge_commit}^1" if pull.merged else pull.base
-    listed = repository.git.commits(include=pull.head, exclude=exclude)
-    shown = [git_shapes.commit(call.links, repository.full_name, c) for c in reversed(listed)]
-    return call.page(shown)
-
-
-def _update_branch(call: Call) -> Answer:
-    repository, pull = find_pull(call)
-    expected = call.body.get("expected_head_sha")
-    if expected and expected != pull.head:
-        raise Problem(422, "expected head sha did not match current head ref.")
-    git = repository.git
-    if pull.head_repository != repository.full_name:
-        raise no_access()
-    tree = git.merged_tree(pull.head, pull.base)
-    if tree is None:
-        raise Problem(422, "merge conflict between base and head")
-    if not git.is_ancestor(pull.base, pull.head):
-        commit = git.write_commit(
-            tree,
-            parents=(pull.head, pull.base),
-            message=f"Merge branch '{pull.base_branch}' into {pull.head_branch}",
-            name=call.principal.login,
-            email=f"{call.principal.login}@users.noreply.localhost",
-            time=call.now,
-        )
-        git.set_ref(f"refs/heads/{pull.head_branch}", commit, expected=pull.head)
-
-        pushes.notice(call.github, call.principal)
-    body: dict[str, Any] = {"message": "Updating pull request branch.", "url": call.links.api}
-    return Answer(code=202, body=body)
-
-
-ROUTES = (
-    route("GET", "~/pulls", _list, "pull_requests:read"),
-    route("POST", "~/pulls", _open, "pull_requests:read", success=201),
-    route("GET", "~/pulls/{pull_number}", _get, "pull_requests:read"),
-    route("PATCH", "~/pulls/{pull_number}", _edit, "pull_requests:read"),
-    route("GET", "~/pulls/{pull_number}/files", _files, "pull_requests:read"),
-    route("GET", "~/pulls/{pull_number}/commits", _commits, "pull_requests:read"),
-    route("GET", "~/pulls/{pull_number}/merge", _is_merged, "pull_requests:read"),
-    route("PUT", "~/pulls/{pull_number}/merge", _merge, "contents:write"),
-    route(
-        "PUT", "~/pulls/{pull_number}/update-branch", _update_branch, "pull_requests:write",
-        success=202,
-    ),
-)  # fmt: skip
+@route("PUT", "~/pulls/{pull_number}/reviews/{review_id}/dismissals", "pull_requests:write")
+def _dismiss(call: Call) -> JSON:
+    review = call.one_of(call.repository.reviews, "review_id")
+    review.state = "DISMISSED"
+    return shapes.shown(call.github, review)

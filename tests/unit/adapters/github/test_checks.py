@@ -22,27 +22,25 @@ def day(tmp_path: Path) -> Iterator[Day]:
 
 def forge_check(day: Day, *, status: str, conclusion: str | None, external_id: str = "") -> None:
     """Another App, with Checks: write, writes a run of that name."""
-    eve = day.service.add_app("eve", owner="acme", public_key="", permissions={"checks": "write"})
+    rights = {"checks": "write"}
+    eve = day.service.add_app("eve", public_key="", permissions=rights, repository=NAME)
     number = day.service.new_id()
     day.stored.check_runs[number] = state.CheckRun(
         id=number,
-        suite_id=number,
         name=PLAN,
-        sha=head(day),
+        head_sha=head(day),
         app_id=eve.id,
         status=status,
         conclusion=conclusion,
         external_id=external_id,
-        details_url="",
-        started=day.clock.now(),
-        title="all is well",
-        summary="all is well",
+        started_at=day.clock.now(),
+        output={"title": "all is well", "summary": "all is well"},
     )
 
 
-def own(day: Day) -> list[str | None]:
+def own(day: Day) -> list[str]:
     runs = day.service.repository(NAME).check_runs.values()
-    return [run.title for run in runs if run.app_id == state.ACTIONS_APP_ID]
+    return [run.output["title"] for run in runs if run.app_id == state.ACTIONS_APP_ID]
 
 
 @pytest.mark.parametrize(
@@ -83,9 +81,8 @@ def test_a_status_of_somebody_else_is_neither_believed_nor_counted(day: Day) -> 
             context="gitbot/ledger",
             state="success",
             description="no line",
-            target_url="",
             creator="ann",
-            created=day.clock.now(),
+            updated_at=day.clock.now(),
         )
     )
     assert day.forge.list_statuses(head(day)) == ()

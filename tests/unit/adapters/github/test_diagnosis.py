@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,7 @@ def clinic(folder: Path) -> Iterator[Clinic]:
         branch="main", expected=None, files={"a": b"0\n"}, message="start", time=1
     )
     with Server(service) as server:
-        repository.protection["main"] = Protection(reviews=1, reviews_required=True)
+        repository.protection["main"] = Protection(reviews=1)
         repository.options.actions_may_approve = True
         yield Clinic(service=service, server=server)
 
@@ -125,9 +126,8 @@ def test_a_wrong_token_ends_the_visit(made: Clinic) -> None:
 def test_an_environment_that_waits_for_a_person_is_found(made: Clinic) -> None:
     repository = made.service.repository(NAME)
     assert made.job()["forge/environment"].outcome is Outcome.PASS
-    repository.environments["gitbot"] = Environment(
-        id=1, name="gitbot", created=NOW, wait_timer=30, reviewers=("ann",)
-    )
+    rules: list[dict[str, Any]] = [{"type": "wait_timer"}, {"type": "required_reviewers"}]
+    repository.environments["gitbot"] = Environment(id=1, name="gitbot", protection_rules=rules)
     found = made.job()["forge/environment"]
     assert found.outcome is Outcome.FAIL
     assert "a wait timer and reviewers" in found.message
@@ -136,11 +136,10 @@ def test_an_environment_that_waits_for_a_person_is_found(made: Clinic) -> None:
 def test_an_environment_that_every_branch_may_use_is_found(made: Clinic) -> None:
     environments = made.service.repository(NAME).environments
     assert "forge/secrets" not in made.job()
-    environments["gitbot-a"] = Environment(id=1, name="gitbot-a", created=NOW)
-    environments["gitbot-b"] = Environment(
-        id=2, name="gitbot-b", created=NOW, protected_branches=True
-    )
-    environments["other"] = Environment(id=3, name="other", created=NOW)
+    environments["gitbot-a"] = Environment(id=1, name="gitbot-a")
+    policy = {"protected_branches": True, "custom_branch_policies": False}
+    environments["gitbot-b"] = Environment(id=2, name="gitbot-b", deployment_branch_policy=policy)
+    environments["other"] = Environment(id=3, name="other")
     found = made.job()["forge/secrets"]
     assert (found.outcome, "gitbot-a:" in found.message) == (Outcome.WARN, True)
     assert "gitbot-b" not in found.message

@@ -231,7 +231,7 @@ def test_a_merge_by_the_queue_is_seen_as_it_was(day: Day) -> None:
     rules(day, {"type": "merge_queue"}, required("gitbot/plan"))
     planned = CheckRun(name="gitbot/plan", state=CheckState.SUCCESS, title="t", summary="s")
     day.forge.set_check(head(day), planned)
-    commit = enqueue(day.service, NAME, 1, by="ann")
+    commit = enqueue(day.service, NAME, 1)
     waiting = day.forge.get_pull(1)
     assert (waiting.state, waiting.merge_commit) == (PullState.OPEN, "")
     day.forge.set_check(commit, planned)

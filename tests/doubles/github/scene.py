@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ssl
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.doubles.github import GitHub, Server
+import pytest
+
+from tests.doubles.github.server import Server
+from tests.doubles.github.service import GitHub
 
 REPOSITORY = "acme/placement"
 START = 1_795_273_200  # 2026-11-21T15:00:00Z
@@ -50,20 +53,12 @@ class Scene:
         scene.commit("main", {"README.md": "hello\n"})
         return scene
 
-    def commit(
-        self,
-        branch: str,
-        files: Mapping[str, str | None],
-        *,
-        start: str = "main",
-        repository: str = REPOSITORY,
-    ) -> str:
+    def commit(self, branch: str, files: Mapping[str, str]) -> str:
         """A commit straight into the folder on disk, as somebody's push would leave it."""
-        git = self.github.repository(repository).git
-        parent = git.resolve(branch) or git.resolve(start)
-        content = {p: None if t is None else t.encode() for p, t in files.items()}
+        git = self.github.repository(REPOSITORY).git
+        parent = git.resolve(branch) or git.resolve("main")
         sha = git.write_commit(
-            git.write_tree(parent, content),
+            git.write_tree(parent, {path: text.encode() for path, text in files.items()}),
             parents=(parent,) if parent else (),
             message=f"change {branch}",
             name="somebody",
@@ -109,3 +104,11 @@ class Scene:
             timeout=60,
         )
         return finished.returncode, finished.stdout + finished.stderr
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    """The scene, served on a port and stopped at the end."""
+    made = Scene.make(tmp_path)
+    with made.server:
+        yield made

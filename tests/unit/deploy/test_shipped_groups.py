@@ -9,7 +9,7 @@ import pytest
 
 from gitbot.adapters.working_tree import ShippedTexts
 from gitbot.cli.commands.init import GitHubChoices, workflow_files
-from tests.unit.doubles.github.scene import REPOSITORY, Scene
+from tests.doubles.github.scene import REPOSITORY, Scene
 
 CHOICES = GitHubChoices(repository=REPOSITORY, action=f"acme/gitbot@{'a' * 40}")
 

@@ -1,1 +1,0 @@
-"""State to the JSON that GitHub answers; the field names are those of its OpenAPI description."""

@@ -1,0 +1,7 @@
+"""What gitbot says on a forge again, its exchanges held to GitHub's description."""
+
+import pytest
+
+from tests.contracts.test_forge_says import *  # noqa: F403 - the same tests, watched
+
+pytestmark = [pytest.mark.forge, pytest.mark.usefixtures("described")]
