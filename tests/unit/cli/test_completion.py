@@ -132,7 +132,7 @@ def test_help_is_what_help_shows(capsys: pytest.CaptureFixture[str]) -> None:
     ("code", "shown"),
     [
         ("intents/unknown-field", "Unknown field (intents/unknown-field)\n\na field that the kind"),
-        ("policy/quorum", "Quorum (policy/quorum)\n\nwhat a policy says"),
+        ("policy/quorum", "Quorum (policy/quorum)\n\nthe message of a policy"),
         ("policy/quorum", "\ngitbot policy explain policy/quorum\n"),
         ("policy/expression", "docs/reference/findings.md#policy-"),
     ],

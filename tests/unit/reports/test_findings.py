@@ -92,7 +92,7 @@ def test_every_rule_of_sarif_has_title_description_help_and_link() -> None:
         "helpUri": place,
     }
     assert held["helpUri"] == f"{DOCS}/plan.md#holds"
-    assert policy["fullDescription"]["text"].startswith("What a policy says about a plan; ")
+    assert policy["fullDescription"]["text"].startswith("The message of a policy about a plan; ")
     here = "file:///opt/gitbot/docs/reference"
     unknown = report.sarif((replace(ERROR, code="x/new-thing"),), meanings=MEANINGS, docs=here)
     (rule,) = json.loads(unknown)["runs"][0]["tool"]["driver"]["rules"]
