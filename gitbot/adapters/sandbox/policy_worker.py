@@ -18,7 +18,7 @@ import msgspec
 
 if __name__ == "__main__":  # without the face of the room, which takes four times as long to import
     _room = ModuleType("gitbot.policy")
-    _room.__path__ = [str(Path(__file__).parents[1] / "policy")]
+    _room.__path__ = [str(Path(__file__).parents[2] / "policy")]
     sys.modules["gitbot.policy"] = _room
 
 from gitbot.adapters.sandbox.seccomp import limit, limit_time
