@@ -36,8 +36,8 @@ AUDIT_OF_ALL = {  # what an audit of the whole cluster answers: words of a true 
     54: ("<59 min 57 s", "<2 d 59 min"),
 }
 NEEDS = {
-    "specs of VMs never drift": ("specs: byte-identical", "audit/pin "),
-    "audit of standing breaches": ("audit/rule-broken", "a wish of weight"),
+    "maintenance changes no VM spec": ("specs: byte-identical", "audit/pin "),
+    "audit of existing breaches": ("audit/rule-broken", "a wish of weight"),
     "rules that cannot hold": ("audit/contradiction", "law.yaml:21"),
     "what if a node or a zone": (
         "lose node-a",
