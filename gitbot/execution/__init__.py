@@ -1,5 +1,5 @@
-"""The executor's brain: what is approved, what may start now, how it ended. Pure.
+"""The executor's decisions: what is approved, what may start now, how it ended.
 
-It reads no clock and writes nothing. The ledger, the cluster and the time are arguments; steps and
-ledger events are results.
+Pure: it reads no clock and writes nothing. The ledger, the cluster and the time are arguments;
+steps and ledger events are results.
 """

@@ -1,4 +1,4 @@
-"""Approved plans enter the ledger: new moves once; they replace older plans for the same VMs."""
+"""Entry of approved plans into the ledger: each new move once. It replaces older plans."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SUPERSEDED = "superseded"
 def deduplicate(approved: tuple[Approved, ...]) -> tuple[Approved, ...]:
     """The approvals, one for each plan of a request.
 
-    Two pull requests may show the same plan, and both be merged. The first counts, or the first
-    that may start.
+    Two merged pull requests may have shown the same plan. The first counts, or the first that may
+    start.
     """
     found: dict[tuple[RequestId, str], Approved] = {}
     for item in approved:
@@ -53,11 +53,11 @@ def is_known(record: RequestRecord, approved: Approved, move: Move) -> bool:
 
 
 def can_admit(record: RequestRecord, approved: Approved, new: tuple[Move, ...]) -> bool:
-    """Whether new moves may become part of a request.
+    """Whether new moves may join a request.
 
-    A finished request never runs again. Only a later proposal of the bot, whose moves continue
-    after the highest known number, may add to it (the rest of a request that ended partly done). A
-    request that never began may be approved again.
+    A finished request never runs again. Only a later proposal of the bot, whose moves are numbered
+    after the highest known one, may add to it (the remaining moves of a request that ended partly
+    done). A request that never started may be approved again.
     """
     if record.cancelled or approved.terms.blocked_reason:
         return False

@@ -1,21 +1,23 @@
-"""What is approved: a pure decision from the facts of one merged pull request.
+"""What a merged pull request approves: a pure decision from its facts.
 
 A person's pull request approves the plan that was last shown for the merged head before the newest
-qualifying review (before the merge, if no reviews are required). An approval while another plan was
-shown approves that one. A pull request of the bot approves exactly the digest in its proposal file.
+qualifying review (before the merge, if no reviews are required). If another plan was shown at that
+moment, the review approves that one. A pull request of the bot approves exactly the digest in its
+proposal file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from gitbot.execution.executor_types import Approval
 from gitbot.model.ledger.events import PlanShown
+from gitbot.model.ledger.owner_approval import OwnerApproval, RequiredApproval
 from gitbot.model.struct import FrozenStruct
 
-UNSURE = "unsure"  # instead of a digest: two plans within one second
+UNSURE = "unsure"  # instead of a digest: two plans were shown within one second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ class ReviewFact:
 class ProposalFact:
     """The proposal file of a merged pull request of the bot, as merged.
 
-    `base` is the commit that gitbot planned it on, "" if the ledger does not say.
+    `base` is the commit that the plan was made on; "" if the ledger does not have it.
     """
 
     concern: str
@@ -59,9 +61,9 @@ class MergedPull(FrozenStruct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotApproved:
-    """Why a merge approved nothing; `head` was merged at `merged_at` (seconds UTC).
+    """Why a merge approved nothing. `head` was merged at `merged_at` (UTC seconds).
 
-    `unsure`: it may have; forge or Git do not say now.
+    `unsure`: it may have approved something; forge or Git cannot say so now.
     """
 
     pull_request: int
@@ -88,8 +90,8 @@ def decide(pull: MergedPull) -> Approval | NotApproved:
 def qualifying_reviews(pull: MergedPull) -> tuple[ReviewFact, ...]:
     """The newest review of each reviewer, if it approves the merged head before the merge.
 
-    The author's own approval and approvals without write permission do not count. After the merge,
-    an approval adds nothing and revokes nothing.
+    The author's own review and reviews without write permission do not count. A review after the
+    merge adds nothing and revokes nothing.
     """
     newest: dict[str, ReviewFact] = {}
     for review in sorted(pull.reviews, key=lambda item: item.time):
@@ -114,10 +116,10 @@ def _proposed(
 
 
 def seen_at(shown: Iterable[tuple[int, str]], moment: int) -> str | None:
-    """The digest that was shown at the time of an approval; None if nothing was shown yet.
+    """The digest shown at the moment of an approval; None if no plan was shown yet.
 
-    `shown` are times (seconds UTC) and digests, oldest first. The order within one second is
-    unknown: if another plan was shown in the same second, the result is UNSURE.
+    `shown` are times (UTC seconds) and digests, oldest first. Forges record whole seconds: if a
+    second plan was shown in that second, the result is UNSURE.
     """
     known = tuple(shown)
     before = [digest for time, digest in known if time < moment]
@@ -180,4 +182,67 @@ def _nothing(pull: MergedPull, reason: str) -> NotApproved:
         reason=f"nothing is approved: {reason}",
         head=pull.head,
         merged_at=pull.merged_at,
+    )
+
+
+Members = Callable[[str], frozenset[str] | None]
+"""The members of `@org/team`, and None if there is no such team or gitbot may not see it."""
+GONE = "no such team, or gitbot may not read it"
+NO_ACCOUNT = "a mail address, which no account can be asked for"
+
+
+def consenting(
+    pull: MergedPull, digest: str, *, bot: str, author_may_write: bool
+) -> frozenset[str]:
+    """The accounts that approve this plan of this head now. Only the last review of each counts."""
+    newest = {review.reviewer: review for review in sorted(pull.reviews, key=lambda r: r.time)}
+    shown = [(record.time, record.digest) for record in pull.records if record.head == pull.head]
+    found = {
+        review.reviewer
+        for review in newest.values()
+        if review.approved
+        and review.can_write
+        and review.commit == pull.head
+        and review.reviewer != pull.author
+        and (pull.proposal is not None or seen_at(shown, review.time) == digest)
+    }
+    if author_may_write:
+        found.add(pull.author)
+    return frozenset(name for name in found if name and not is_bot(name, bot))
+
+
+def is_bot(account: str, bot: str) -> bool:
+    """Whether an account is gitbot's own or a GitHub App's (`name[bot]`)."""
+    return account == bot or account.endswith("[bot]")
+
+
+def judge(
+    needs: Iterable[RequiredApproval], accounts: frozenset[str], *, members: Members, bot: str = ""
+) -> tuple[OwnerApproval, ...]:
+    """Each required approval with the accounts that gave it, and those that still could."""
+    return tuple(_judged(need, accounts, members, bot) for need in needs)
+
+
+def _judged(
+    need: RequiredApproval, accounts: frozenset[str], members: Members, bot: str
+) -> OwnerApproval:
+    people: dict[str, tuple[str, ...]] = {}
+    unknown: dict[str, str] = {}
+    able: set[str] = set()
+    for owner in need.owners:
+        if not owner.startswith("@"):
+            unknown[owner] = NO_ACCOUNT
+            continue
+        known = members(owner) if "/" in owner else frozenset({owner[1:]})
+        if known is None:
+            unknown[owner] = GONE
+            continue
+        able |= {name.lower() for name in known}
+        if "/" in owner:
+            people[owner] = tuple(sorted(name for name in known if not is_bot(name, bot)))
+    return OwnerApproval(
+        need=need,
+        by=tuple(sorted(name for name in accounts if name.lower() in able)),
+        able=tuple(sorted(people.items())),
+        unknown=tuple(sorted(unknown.items())),
     )

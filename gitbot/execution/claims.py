@@ -1,10 +1,10 @@
-"""The fence around effects: who may send an announced one, until when, and when that is over.
+"""Claims on effects: which executor may send one, until when, and from when on no process can.
 
-The commit that announces an effect claims it. Only the claimer may send it, with one request, and
-only for SEND_SECONDS. A request that was begun in time has reached the API server, or never will,
-DELIVERY_SECONDS later. After that and SKEW_SECONDS nobody can send it: if the server has no
-migration of that name, the effect may be ended, held, or claimed again under the next epoch.
-docs/exactly-once.md has the argument, tests/laws/test_fence.py its check.
+The commit that announces an effect claims it. Only the claimer may send it, in one request, for
+SEND_SECONDS. A request begun in time reaches the API server within DELIVERY_SECONDS, or never will.
+SKEW_SECONDS later no process can send it: if the server has no migration of that name, gitbot may
+end the effect, hold it, or claim it again under the next epoch. docs/exactly-once.md has the
+argument; tests/laws/test_fence.py visits every state of a model of it.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from gitbot.execution.request_records import MoveRecord
 from gitbot.model.ledger.events import Claim, MoveChanged
 
 SEND_SECONDS = 60
-DELIVERY_SECONDS = 60  # longer than the client waits for an answer; kube-apiserver's own limit
-SKEW_SECONDS = 30  # between our clock and the API server's
+# longer than the client waits for an answer, and kube-apiserver's own --request-timeout
+DELIVERY_SECONDS = 60
+SKEW_SECONDS = 30  # between this executor's clock and the API server's
 
 TOO_LATE = "too late: what was announced may no longer be sent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """The three times, in seconds; the shipped ones by default."""
+    """Limits of a claim in seconds; the tests use smaller ones."""
 
     send: int = SEND_SECONDS
     delivery: int = DELIVERY_SECONDS
     skew: int = SKEW_SECONDS
 
     def settles_at(self, until: int) -> int:
-        """From when on nobody can send what could be sent until then, in seconds UTC."""
+        """Earliest time (UTC seconds) at which no process can send a claim that ends at `until`."""
         return until + self.delivery + self.skew
 
 
@@ -39,26 +40,26 @@ FENCE = Fence()
 
 
 def claim_expires_at(record: MoveRecord) -> int:
-    """From when on nobody can send the announced effect, in seconds UTC.
+    """Earliest time (UTC seconds) at which no process can send the announced effect.
 
-    Lines of older gitbots have no claim; their effect counts as claimed when it was announced.
+    Ledger lines older than claims have none: their effect counts as claimed when it was announced.
     """
     claim = record.claim
     return FENCE.settles_at(record.intended_at + FENCE.send if claim is None else claim.until)
 
 
 def is_free(view: ExecutorInput, record: MoveRecord) -> bool:
-    """Whether nobody can send the announced effect, unless it is claimed again."""
+    """Whether no process can send the announced effect any more, unless it is claimed again."""
     return is_unsent(view, record) or view.now >= claim_expires_at(record)
 
 
 def is_unsent(view: ExecutorInput, record: MoveRecord) -> bool:
-    """Whether this very process holds the claim, and has sent nothing."""
+    """Whether this process has the claim and sent nothing. Then it need not wait for the end."""
     return record.claim is not None and (record.migration, record.claim.epoch) in view.unsent
 
 
 def next_claim(view: ExecutorInput, record: MoveRecord, *, ends: int) -> Claim:
-    """The claim that follows the last one of a move, which may start before `ends`."""
+    """The next claim of a move that may start before `ends` (UTC seconds), under a new epoch."""
     return Claim(
         executor=view.executor,
         epoch=record.claim.epoch + 1 if record.claim is not None else 1,
@@ -68,10 +69,7 @@ def next_claim(view: ExecutorInput, record: MoveRecord, *, ends: int) -> Claim:
 
 
 def with_claims(steps: Steps, now: int) -> Steps:
-    """The steps with claims that are good from now on: reading and deciding took their time.
-
-    No claim is good beyond the time in which its move may start.
-    """
+    """The steps with claims that begin at `now`: reading and deciding took part of their time."""
     effects = tuple(_stamped(effect, now) for effect in steps.effects)
     creates = [effect.event for effect in effects if isinstance(effect, CreateMigration)]
     if not creates:
@@ -92,7 +90,7 @@ def _stamped(effect: Effect, now: int) -> Effect:
 
 
 def release_claim(event: MoveChanged, *, now: int) -> MoveChanged:
-    """The line that ends a claim of which nothing was sent: others need not wait."""
+    """The line that returns a claim of which nothing was sent, so that no executor waits for it."""
     assert event.claim is not None
     claim = event.claim.good_until(0)
     return event.replace(time=now, claim=claim, seq=0, previous="", reason="given back, never sent")

@@ -1,4 +1,4 @@
-"""The snapshot and the migrations of one read of the cluster, indexed."""
+"""One read of the cluster, indexed, and the marks of who created migrations and cordons."""
 
 from __future__ import annotations
 
@@ -6,29 +6,42 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gitbot.execution.executor_types import ExecutorInput
 from gitbot.kubernetes.labels import MANAGED_BY
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
+from gitbot.kubernetes.objects import (
+    KubernetesObject,
+    annotations_of,
+    at,
+    condition_of,
+    labels_of,
+    name_of,
+    uid_of,
+)
 from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.grouping import grouped
+from gitbot.model.ledger.effect_id import label_value
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import OccurrenceId
 from gitbot.model.plan.constraint import Breach, Occupancy, worsened
 from gitbot.model.plan.plan import Move, NodeRef
 from gitbot.model.plan.problem import Limits, PlacementProblem
+from gitbot.model.text.canonical import short_digest
 
 JOB_NAME = "kubevirt.io/migrationJobName"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """Instances, nodes and migrations by name."""
+    """Instances, nodes and migrations by name, and what they say together."""
 
     instances: Mapping[NamespacedName, KubernetesObject]
     nodes: Mapping[str, KubernetesObject]
     migrations: Mapping[NamespacedName, KubernetesObject]
     unfinished: tuple[KubernetesObject, ...]  # migrations of all movers, sorted
     by_node: Mapping[str, tuple[NamespacedName, ...]]
-    job_names: frozenset[tuple[str, str]]  # (namespace, VMIM name) that pods remember
+    job_names: frozenset[tuple[str, str]]  # (namespace, VMIM name) in labels of launcher pods
     zone_key: str
 
     @classmethod
@@ -60,7 +73,7 @@ class ClusterFacts:
         return labels_of(self.nodes.get(node, {})).get(self.zone_key, "")
 
     def as_is(self, move: Move) -> Move:
-        """The move from where the VM is now."""
+        """The move, but from the VM's current node."""
         node = self.node_of(move.vm.namespaced_name) or move.source.node
         source = NodeRef(node=node, zone=self.zone_of(node))
         return move if source == move.source else replace(move, source=source)
@@ -109,10 +122,10 @@ def boot_id(node: KubernetesObject) -> str:
 
 
 class Slots:
-    """Room for migrations under the limits, over all movers. Mutable: `take` uses it up."""
+    """Free migration slots under the limits, counted over all movers. Mutable: `take` uses one."""
 
     def __init__(self, facts: ClusterFacts, limits: Limits, targets: Mapping[str, str]) -> None:
-        """`targets`: VMIM UID to the planned target of own migrations not yet handed over."""
+        """`targets`: planned targets by VMIM UID, while KubeVirt has not set one."""
         self._limits = limits
         self._facts = facts
         self.running = 0
@@ -163,7 +176,7 @@ def _target_of(instance: KubernetesObject, uid: str) -> str:
 def new_breaches(
     problem: PlacementProblem, facts: ClusterFacts, vm: NamespacedName, source: str
 ) -> tuple[Breach, ...]:
-    """Required breaches about a VM that exist now and would not with it on `source`."""
+    """Required breaches about a VM that exist now and would not if it were still on `source`."""
     rules = [rule for rule in problem.rules if rule.required and vm in rule.members]
     if not rules:
         return ()
@@ -174,3 +187,33 @@ def new_breaches(
     return tuple(
         breach for rule in rules for breach in worsened(rule.breaches(before), rule.breaches(now))
     )
+
+
+CORDON_LABEL = "placement.gitbot.dev/cordon"
+LEDGER = "placement.gitbot.dev/ledger"
+
+
+def ledger_mark(ledger: Ledger) -> str:
+    """Identity of a ledger: a digest of its first line's file and time; "" if it is empty."""
+    first = next(iter(ledger.events), None)
+    return "" if first is None else short_digest(f"{first.file} {first.time}", 10)
+
+
+def is_of_ledger(migration: KubernetesObject, mark: str) -> bool:
+    """Whether this gitbot created the migration. Versions before the mark wrote none."""
+    return annotations_of(migration).get(LEDGER, mark) == mark
+
+
+def mark_of(view: ExecutorInput, occurrence: OccurrenceId) -> str:
+    ledger = ledger_mark(view.ledger)
+    return label_value(f"{occurrence.window}.{occurrence.id}.{ledger}")
+
+
+def is_marked(view: ExecutorInput, occurrence: OccurrenceId, node: KubernetesObject) -> bool:
+    """Whether the node has gitbot's mark for this occurrence.
+
+    One patch sets or removes cordon and mark: a mark alone means that a person uncordoned the node.
+    """
+    # versions before the mark wrote the id alone
+    known = (mark_of(view, occurrence), occurrence.id)
+    return labels_of(node).get(CORDON_LABEL) in known

@@ -20,7 +20,7 @@ REFUSED = "Refused"
 """Outcome of a create that the server refused."""
 
 STORED_DIFFERENTLY = "stored-otherwise"
-"""Outcome of a create that the server stored with another spec: it is recalled."""
+"""Outcome of a create that the server stored with another spec; gitbot deletes that VMIM."""
 
 STORED_OTHERWISE = "the server stored another spec than was sent"
 
@@ -30,11 +30,11 @@ Replay = Callable[[PlacementProblem, PlacementPlan], tuple[Finding, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """Who approved which digest, and how. `concern` is "" for a person's pull request."""
+    """The approved digest, and who approved it. `concern` is "" for a person's pull request."""
 
     digest: str
-    pull_request: int  # 0: approved within policy, without one
-    commit: str = ""  # the merge
+    pull_request: int  # 0: gitbot approved it within policy, without a pull request
+    commit: str = ""  # the merge commit
     head: str = ""  # the head that was merged
     author: str = ""
     approvers: tuple[str, ...] = ()
@@ -45,10 +45,10 @@ class Approval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
-    """How the nodes of one occurrence leave service and come back.
+    """How the nodes of one occurrence leave service and return.
 
-    `nodes` in the order of draining; `stays` are the VMs that the approved plan leaves running.
-    `done` is Uncordoned, Rebooted or Command. `removed`: the window's file is gone.
+    `nodes` are in the order of draining; `stays` are the VMs that the approved plan leaves running.
+    `done` is Uncordoned, Rebooted or Command. `removed`: the file of the window was deleted.
     """
 
     occurrence: OccurrenceId
@@ -65,7 +65,7 @@ class Terms(FrozenStruct, frozen=True, kw_only=True):
     """When and how often moves of a request may run. `void`: why they must not run at all.
 
     `paused`: why nothing new of it starts for now. `consent`: which owners have not approved it.
-    With `finish`, groups that have begun continue after their time (overrun: Finish).
+    With `finish`, groups that have started continue after their time (overrun: Finish).
     """
 
     allowed: tuple[Interval, ...] = ALWAYS
@@ -81,12 +81,12 @@ class Terms(FrozenStruct, frozen=True, kw_only=True):
 
     @property
     def pause_reason(self) -> str:
-        """Why nothing new of it starts for now, or ""."""
+        """Why nothing new of the request starts for now; "" if it may."""
         return self.paused or self.consent
 
     @property
     def blocked_reason(self) -> str:
-        """Why nothing new of it starts, for now or ever, or ""."""
+        """Why nothing new of the request starts, for now or ever; "" if it may."""
         return self.void or self.pause_reason
 
 
@@ -95,9 +95,9 @@ _ALWAYS_ONCE = Terms()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approved:
-    """One request of one approved plan. `id` is the ledger id; moves carry the planned id.
+    """One request of one approved plan. `id` is the ledger's id; moves have the id in the plan.
 
-    `plan` is the whole plan, which policies judge.
+    `plan` is the whole plan: policies judge all of it.
     """
 
     id: RequestId
@@ -108,7 +108,7 @@ class Approved:
 
 
 class BreakerLimits(FrozenStruct, frozen=True, kw_only=True):
-    """How much may fail within a day before gitbot stops itself; counts."""
+    """How many failures within a day make gitbot stop itself; 0 turns a limit off."""
 
     failures: int = 3
     unexpected_landings: int = 1
@@ -118,11 +118,11 @@ class BreakerLimits(FrozenStruct, frozen=True, kw_only=True):
 class ExecutorInput(FrozenStruct, frozen=True, kw_only=True):
     """Everything that decides the next steps: approved plans, current cluster, ledger.
 
-    `stop` is the reason of the stop flag ("" if it is not set); `judge_groups` asks for a
-    revalidation of the groups that wait. `pending_timeout` in seconds: how long an own migration
-    may stay Pending. `executor` names who looks, `unsent` the claims (name of the migration, epoch)
-    that it holds and of which it has sent nothing, `unanswered` the migrations for which it got no
-    answer too often. `denied` are groups that policies deny now.
+    `stop` is the reason of the stop flag ("" if it is not set). With `judge_groups`, waiting groups
+    are judged again. `pending_timeout` is how long an own migration may stay Pending, in seconds.
+    `executor` is the name of this process. `unsent` are the claims (name of the migration, epoch)
+    that it has and of which it sent nothing. `unanswered` are the migrations for which the server
+    gave no answer too often. `denied` are the groups that policies deny now.
     """
 
     cluster: str
@@ -157,7 +157,7 @@ class CreateMigration(FrozenStruct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteMigration:
-    """Delete (cancel) an own VMIM. The reason is recorded in the ledger."""
+    """Delete (cancel) an own VMIM. The ledger records the reason."""
 
     request: RequestId
     name: str  # namespace/name
@@ -177,7 +177,7 @@ class SetUnschedulable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelNode:
-    """Set or remove (None) the labels of a maintenance on a node."""
+    """Set the maintenance labels of a node, or remove them (None)."""
 
     node: str
     labels: Mapping[str, str | None]
@@ -195,9 +195,9 @@ class OutdatedGroup(FrozenStruct, frozen=True, kw_only=True):
 
 
 class Waiting(FrozenStruct, frozen=True, kw_only=True):
-    """A move that cannot start now, and what it waits for; `until` is 0 if the time is unknown.
+    """A move that cannot start now, and why; `until` is 0 if the time is unknown.
 
-    `retry`: this may change soon by itself (a slot, a pause, a wave).
+    `retry`: the reason may disappear soon without a person (a slot, a pause, a wave).
     """
 
     request: RequestId
@@ -210,7 +210,7 @@ class Waiting(FrozenStruct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingMigration:
-    """A migration that does not exist, on which steps rest; nobody can create it since `since`."""
+    """A migration whose absence the steps rely on. No process can create it from `since` on."""
 
     name: NamespacedName
     since: int
@@ -219,8 +219,8 @@ class MissingMigration:
 class Steps(FrozenStruct, frozen=True, kw_only=True):
     """What to do now: write the events in one commit, then perform the effects in order.
 
-    `in_flight` counts own running moves after the effects. `absent` must be read again, by name,
-    right before the commit.
+    `in_flight` counts own running moves after the effects. Right before the commit, the workflow
+    must look for each migration of `absent` by name.
     """
 
     events: tuple[KnownEvent, ...] = ()

@@ -1,15 +1,17 @@
-"""Folds over the ledger: nodes, concerns, and the stop flag.
+"""Folds over the ledger: nodes, concerns, stop flag and circuit breaker.
 
-Requests and moves are in `requests`.
+`request_records` folds requests and moves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from gitbot.execution.executor_types import Approved
+from gitbot.execution.executor_types import Approved, BreakerLimits
+from gitbot.execution.observe import UNEXPECTED
 from gitbot.execution.request_records import RequestRecord
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.event_parts import WindowTerms
@@ -19,12 +21,16 @@ from gitbot.model.ledger.events import (
     ForeignMove,
     HomeNoted,
     MoveApproved,
+    MoveChanged,
+    MoveState,
     NodeChanged,
     NodeState,
+    RequestEvent,
+    StopLifted,
     StopSet,
     WindowBegun,
 )
-from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.ledger import HOLD_FILE, Ledger
 from gitbot.model.ledger.request_id import DrainId, OccurrenceId
 from gitbot.model.struct import FrozenStruct
 
@@ -87,10 +93,10 @@ def window_as_merged(
 
 
 def has_nodes_to_drain(ledger: Ledger, record: RequestRecord, *, cluster: str, now: int) -> bool:
-    """Whether a node of a drain is being emptied, or may yet begin.
+    """Whether a node of a drain is being emptied, or may still start.
 
-    That outlasts its moves: a node whose move failed stays cordoned, and one that holds no VM waits
-    for its turn while the window is open.
+    This can be true after all moves have ended: a node whose move failed stays cordoned, and a node
+    without VMs waits for its turn while the window is open.
     """
     if not isinstance(record.id, DrainId):
         return False
@@ -106,7 +112,7 @@ def has_nodes_to_drain(ledger: Ledger, record: RequestRecord, *, cluster: str, n
 
 
 def has_nodes_to_begin(ledger: Ledger, approved: Approved, *, cluster: str, now: int) -> bool:
-    """Whether a node of an approved drain has yet to begin, and its window is not over."""
+    """Whether a node of an approved drain has not started, and its window is not over."""
     maintenance = approved.terms.maintenance
     if maintenance is None:
         return False
@@ -117,21 +123,21 @@ def has_nodes_to_begin(ledger: Ledger, approved: Approved, *, cluster: str, now:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcernRecord:
-    """One concern: since when it is observed, and what was proposed or refused.
+    """One concern: since when gitbot observes it, and what it proposed or a person refused.
 
-    `closed` holds the digests whose pull requests a person closed without a merge; `commits` the
-    heads that gitbot pushed, so that a person's push is recognised; `files` the digests of the
-    proposal files that it wrote, so that a person's edit is recognised, each with its base.
+    `closed` has the digests whose pull requests a person closed without a merge. `commits` are the
+    heads that gitbot pushed, and `files` the digests of the proposal files that it wrote, each with
+    its base: any other head or file is a person's change.
     """
 
     concern: str
     observation: str = ""
     observed_since: int = 0
-    opened: str = ""  # digest of the pull request that is open as far as the ledger knows
+    opened: str = ""  # digest of the open pull request, as far as the ledger knows
     pull_request: int = 0
     opened_at: int = 0
-    ended: str = ""  # what became of the last pull request: merged, closed or withdrawn
-    gone: bool = False  # whether the concern has been gone since that was opened
+    ended: str = ""  # how the last pull request ended: merged, closed or withdrawn
+    gone: bool = False  # whether the concern has disappeared since that pull request was opened
     closed: frozenset[str] = frozenset()
     commits: frozenset[str] = frozenset()
     files: Mapping[str, str] = field(default_factory=dict)
@@ -199,3 +205,53 @@ def unknown_events_reason(ledger: Ledger, cluster: str) -> str:
 def observed_migrations(ledger: Ledger, cluster: str) -> frozenset[str]:
     requests = ledger.requests(cluster)
     return frozenset(event.migration_uid for event in requests if isinstance(event, ForeignMove))
+
+
+DAY = 86_400
+
+
+def breaker_reason(ledger: Ledger, cluster: str, *, now: int, limits: BreakerLimits) -> str:
+    """Why the circuit opens; "" if it stays closed.
+
+    Counts events of the last 24 hours, and since a person last resumed. A limit of 0 is off.
+    """
+    events, since = ledger.requests(cluster), now - DAY
+    lifted = [event.seq for event in ledger.stops(cluster) if isinstance(event, StopLifted)]
+    # By line number, not by time: the clock of the person who resumed may be wrong.
+    resumed = max(lifted, default=0)
+
+    def counts(event: RequestEvent) -> bool:
+        # 0: the line is not written yet
+        return event.time > since and (event.seq > resumed or not event.seq)
+
+    moves = (event for event in events if isinstance(event, MoveChanged) and counts(event))
+    failed = [event for event in moves if event.state is MoveState.FAILED]
+    unexpected = [event for event in failed if event.outcome == UNEXPECTED]
+    returns = _foreign_returns(events, counts)
+    for count, limit, what in (
+        (len(unexpected), limits.unexpected_landings, "VMs landed on nodes that nobody approved"),
+        (len(failed), limits.failures, "moves failed"),
+        (returns, limits.foreign_returns, "VMs were moved back by somebody else"),
+    ):
+        if limit and count >= limit:
+            return f"circuit breaker: {count} {what} (limit {limit})"
+    return ""
+
+
+def breaker_event(reason: str, *, cluster: str, now: int) -> StopSet:
+    return StopSet(file=HOLD_FILE, time=now, cluster=cluster, author="gitbot", reason=reason)
+
+
+def _foreign_returns(events: Iterable[RequestEvent], counts: Callable[[RequestEvent], bool]) -> int:
+    """How often another mover returned a VM to the node that gitbot had moved it from."""
+    taken_from: dict[str, str] = {}
+    returns: Counter[str] = Counter()
+    for event in events:
+        match event:
+            case ForeignMove():
+                home = taken_from.get(event.vm)
+                if counts(event) and event.landed and home == event.landed:
+                    returns[event.vm] += 1
+            case MoveChanged(state=MoveState.SUCCEEDED):
+                taken_from[event.vm] = event.source
+    return returns.total()

@@ -1,7 +1,8 @@
-"""The executor's brain: approved plans, the ledger and the current cluster, to the next steps.
+"""The executor's draft: from approved plans, ledger and cluster to the next steps.
 
-Pure: the same view gives the same steps. The workflow writes the events in one commit, performs the
-effects in their order, and asks again.
+Pure: the same input gives the same steps. The workflow writes the events in one commit, performs
+the effects in their order, reads the cluster again and decides again. Each function below adds its
+events to the ledger of `_DecisionState`, so that later ones see them.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from gitbot.execution.admit_plans import admit_plan, deduplicate, is_known
-from gitbot.execution.breaker import breaker_event, breaker_reason
 from gitbot.execution.claims import claim_expires_at, is_unsent
-from gitbot.execution.cluster_facts import ClusterFacts, is_own, vm_of
+from gitbot.execution.cluster_facts import ClusterFacts, is_of_ledger, is_own, ledger_mark, vm_of
 from gitbot.execution.executor_types import (
     Approved,
     Effect,
@@ -22,10 +22,9 @@ from gitbot.execution.executor_types import (
     Steps,
     Waiting,
 )
-from gitbot.execution.ledger_folds import observed_migrations
+from gitbot.execution.ledger_folds import breaker_event, breaker_reason, observed_migrations
 from gitbot.execution.nodes import advance, cordon_holders, effects_due
 from gitbot.execution.observe import Subject, move_event, observe
-from gitbot.execution.ownership import is_of_ledger, ledger_mark
 from gitbot.execution.request_records import MoveRecord, RequestRecord, fold_requests
 from gitbot.execution.revalidate_groups import judge_groups
 from gitbot.execution.starts import Candidate, Unfinished, choose_starts
@@ -44,12 +43,14 @@ _Known = tuple[Approved, Move, RequestRecord]
 
 @dataclass(slots=True, kw_only=True)
 class _DecisionState:
+    """One decision while it is made: the input, which grows by each event, and the results."""
+
     view: ExecutorInput
     facts: ClusterFacts
     events: list[KnownEvent] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     without: set[tuple[RequestId, int]] = field(default_factory=set)  # intended, but no VMIM
-    claimed: set[tuple[RequestId, int]] = field(default_factory=set)  # the same, may still come
+    claimed: set[tuple[RequestId, int]] = field(default_factory=set)  # may still get its VMIM
     absent: list[MissingMigration] = field(default_factory=list)
     _folded: tuple[int, Mapping[RequestId, RequestRecord]] | None = None
     _known: tuple[int, list[_Known]] | None = None
@@ -60,6 +61,9 @@ class _DecisionState:
             folded = fold_requests(self.view.ledger, self.view.cluster)
             self._folded = (len(self.events), folded)
         return self._folded[1]
+
+    def record(self, request: RequestId) -> RequestRecord:
+        return self.records.get(request) or RequestRecord(id=request)
 
     @property
     def known(self) -> list[_Known]:
@@ -78,50 +82,52 @@ class _DecisionState:
 
 
 def next_steps(view: ExecutorInput) -> Steps:
+    """Starts are chosen last, so that they see the places and slots that outcomes have freed."""
     view = view.replace(approved=deduplicate(view.approved))
-    turn = _DecisionState(view=view, facts=ClusterFacts.of(view.problem, view.migrations))
+    draft = _DecisionState(view=view, facts=ClusterFacts.of(view.problem, view.migrations))
     for approved in view.approved:
-        turn.add(*admit_plan(view, turn.records, approved))
-    _observe_all(turn)
-    _observe_foreign(turn)
-    _break_circuit(turn)
-    _end_all(turn)
-    _advance_nodes(turn)
-    candidates = _candidates(turn)
+        draft.add(*admit_plan(view, draft.records, approved))
+    _observe_all(draft)
+    _observe_foreign(draft)
+    _break_circuit(draft)  # right after the outcomes: it must stop the starts of this decision
+    _end_all(draft)
+    _advance_nodes(draft)
+    candidates = _candidates(draft)
     stale = view.denied
-    if view.judge_groups and not turn.facts.unfinished and not turn.claimed:
-        stale = (*stale, *judge_groups(turn.view, turn.facts, candidates))
+    # While migrations run, a group could be refused only because a move before it is not over.
+    if view.judge_groups and not draft.facts.unfinished and not draft.claimed:
+        stale = (*stale, *judge_groups(draft.view, draft.facts, candidates))
     starts = choose_starts(
-        turn.view,
-        turn.facts,
+        draft.view,
+        draft.facts,
         candidates,
         unfinished=[
             Unfinished(approved=approved, move=move)
-            for approved, move, request in turn.known
+            for approved, move, request in draft.known
             if not request.moves[move.id].final
         ],
-        targets=_targets(turn),
+        targets=_targets(draft),
         stale=stale,
     )
-    _hold_stale(turn, candidates, starts.stale)
-    turn.add(*starts.events)
-    _revert_announcements(turn, candidates, starts.waiting)
-    held = cordon_holders(turn.view, drains := _drains(turn))
+    _hold_stale(draft, candidates, starts.stale)
+    draft.add(*starts.events)
+    _revert_announcements(draft, candidates, starts.waiting)
+    held = cordon_holders(draft.view, drains := _drains(draft))
     for approved in drains:
-        record = turn.records.get(approved.id) or RequestRecord(id=approved.id)
-        turn.effects += effects_due(turn.view, turn.facts, approved, record, held)
-    turn.effects += starts.effects
+        known = draft.record(approved.id)
+        draft.effects += effects_due(draft.view, draft.facts, approved, known, held)
+    draft.effects += starts.effects
     return Steps(
-        events=tuple(turn.events),
-        effects=tuple(turn.effects),
+        events=tuple(draft.events),
+        effects=tuple(draft.effects),
         stale=starts.stale,
-        waiting=(*starts.waiting, *_unconsented(turn)),
-        in_flight=_in_flight(turn),
-        absent=tuple(turn.absent),
+        waiting=(*starts.waiting, *_unconsented(draft)),
+        in_flight=_in_flight(draft),
+        absent=tuple(draft.absent),
     )
 
 
-def _unconsented(turn: _DecisionState) -> list[Waiting]:
+def _unconsented(draft: _DecisionState) -> list[Waiting]:
     """Moves that the ledger does not have, because owners have not approved them."""
     return [
         Waiting(
@@ -130,25 +136,24 @@ def _unconsented(turn: _DecisionState) -> list[Waiting]:
             vm=str(move.vm.namespaced_name),
             reason=approved.terms.consent,
         )
-        for approved in turn.view.approved
+        for approved in draft.view.approved
         if approved.terms.consent and not approved.terms.void
         for move in approved.moves
-        if not is_known(
-            turn.records.get(approved.id) or RequestRecord(id=approved.id), approved, move
-        )
+        if not is_known(draft.record(approved.id), approved, move)
     ]
 
 
 def _absent(view: ExecutorInput, record: MoveRecord) -> MissingMigration:
+    """A migration that does not exist; `since` is 0 if it cannot be created any more at all."""
     settled = record.state is not MoveState.INTENDED or is_unsent(view, record)
     since = 0 if settled else claim_expires_at(record)
     return MissingMigration(name=NamespacedName.parse(record.migration), since=since)
 
 
-def _accepted_moves(turn: _DecisionState) -> list[_Known]:
-    records = turn.records
+def _accepted_moves(draft: _DecisionState) -> list[_Known]:
+    records = draft.records
     known = []
-    for approved in turn.view.approved:
+    for approved in draft.view.approved:
         record = records.get(approved.id)
         if record is None:
             continue
@@ -160,53 +165,58 @@ def _accepted_moves(turn: _DecisionState) -> list[_Known]:
     return known
 
 
-def _observe_all(turn: _DecisionState) -> None:
-    for approved, move, request in turn.known:
+def _observe_all(draft: _DecisionState) -> None:
+    for approved, move, request in draft.known:
         record = request.moves[move.id]
         if not record.in_flight:
             continue
         seen = observe(
             Subject(
-                view=turn.view,
-                facts=turn.facts,
+                view=draft.view,
+                facts=draft.facts,
                 approved=approved,
                 move=move,
                 record=record,
                 cancelled=request.cancelled,
             )
         )
-        turn.add(*seen.events)
-        turn.effects += seen.deletions
+        draft.add(*seen.events)
+        draft.effects += seen.deletions
         if seen.claimed:
-            turn.claimed.add((approved.id, move.id))
+            draft.claimed.add((approved.id, move.id))
         if seen.absent:
-            turn.absent.append(_absent(turn.view, record))
+            draft.absent.append(_absent(draft.view, record))
         if seen.missing:
-            turn.without.add((approved.id, move.id))
+            draft.without.add((approved.id, move.id))
 
 
-def _observe_foreign(turn: _DecisionState) -> None:
-    records = turn.records.values()
+def _observe_foreign(draft: _DecisionState) -> None:
+    """Record each finished migration that is not this ledger's, once, by its VMIM UID.
+
+    Another gitbot's VMIM is foreign too, even if its request has the same name.
+    """
+    records = draft.records.values()
     own = {name for item in records for move in item.moves.values() for name in move.effects}
-    mark = ledger_mark(turn.view.ledger)
+    mark = ledger_mark(draft.view.ledger)
     over = [
         item
-        for name, item in sorted(turn.facts.migrations.items())
+        for name, item in sorted(draft.facts.migrations.items())
+        # Only finished ones: before that, target and outcome can still change.
         if is_final(item) and not (is_own(item) and is_of_ledger(item, mark) and str(name) in own)
     ]
-    seen = observed_migrations(turn.view.ledger, turn.view.cluster) if over else frozenset()
-    turn.add(*(_foreign_move(turn, item) for item in over if uid_of(item) not in seen))
+    seen = observed_migrations(draft.view.ledger, draft.view.cluster) if over else frozenset()
+    draft.add(*(_foreign_move(draft, item) for item in over if uid_of(item) not in seen))
 
 
-def _foreign_move(turn: _DecisionState, migration: KubernetesObject) -> ForeignMove:
+def _foreign_move(draft: _DecisionState, migration: KubernetesObject) -> ForeignMove:
     vm = vm_of(migration)
     state = at(migration, "status", "migrationState", default={})
     target = str(at(state, "targetNode", default=""))
     request = ObservedId(vm=vm)
     return ForeignMove(
-        file=request_file(turn.view.cluster, request),
-        time=turn.view.now,
-        cluster=turn.view.cluster,
+        file=request_file(draft.view.cluster, request),
+        time=draft.view.now,
+        cluster=draft.view.cluster,
         request=request,
         vm=str(vm),
         author=mover_of(migration),
@@ -219,32 +229,35 @@ def _foreign_move(turn: _DecisionState, migration: KubernetesObject) -> ForeignM
     )
 
 
-def _break_circuit(turn: _DecisionState) -> None:
-    view = turn.view
+def _break_circuit(draft: _DecisionState) -> None:
+    view = draft.view
     reason = breaker_reason(view.ledger, view.cluster, now=view.now, limits=view.breaker)
     if not reason or view.stop:
         return
-    turn.add(breaker_event(reason, cluster=view.cluster, now=view.now))
-    turn.view = turn.view.replace(stop=reason)
+    draft.add(breaker_event(reason, cluster=view.cluster, now=view.now))
+    draft.view = draft.view.replace(stop=reason)
 
 
-def _end_all(turn: _DecisionState) -> None:
-    """End pointless, late, void or stopped moves. A failed group ends all its moves in one turn."""
-    for approved, move, _ in turn.known:
-        request = turn.records[approved.id]
+def _end_all(draft: _DecisionState) -> None:
+    """End pointless, late, void or stopped moves; if a group fails, all of its moves."""
+    for approved, move, _ in draft.known:
+        request = draft.records[approved.id]
         record = request.moves[move.id]
-        never_created = (approved.id, move.id) in turn.without
+        never_created = (approved.id, move.id) in draft.without
+        # A running VMIM cannot be ended by a ledger line; observe() deletes it if it must not run.
         if record.final or (record.in_flight and not never_created):
             continue
-        event = ending(turn.view, turn.facts, approved, move, request, never_created=never_created)
+        event = ending(
+            draft.view, draft.facts, approved, move, request, never_created=never_created
+        )
         if event is not None:
-            turn.add(event)
+            draft.add(event)
 
 
-def _drains(turn: _DecisionState) -> tuple[Approved, ...]:
-    """One for every occurrence that has nodes: the newest plan, with what others still say."""
+def _drains(draft: _DecisionState) -> tuple[Approved, ...]:
+    """One plan for each occurrence with nodes: the newest, with what earlier ones still require."""
     drains: dict[RequestId, Approved] = {}
-    for item in turn.view.approved:
+    for item in draft.view.approved:
         if item.terms.maintenance is not None:
             known = drains.get(item.id)
             drains[item.id] = item if known is None else _merge_drain_plans(known, item)
@@ -252,9 +265,9 @@ def _drains(turn: _DecisionState) -> tuple[Approved, ...]:
 
 
 def _merge_drain_plans(earlier: Approved, newest: Approved) -> Approved:
-    """The newest plan, which may be of some nodes only, with the nodes and stays of an earlier.
+    """The newest plan, perhaps of some nodes only, with the nodes and stays of an earlier one.
 
-    One that may begin nothing does not stand in the place of one that may; no node of it begins.
+    A plan that may not start anything does not replace one that may; none of its nodes start.
     """
     first, other = newest, earlier
     if newest.terms.blocked_reason and not earlier.terms.blocked_reason:
@@ -264,24 +277,26 @@ def _merge_drain_plans(earlier: Approved, newest: Approved) -> Approved:
     if before is None or now is None or mine is None or other.terms.void or other.terms.consent:
         return first
     moved = {move.vm.namespaced_name for move in newest.moves}
+    # Nodes of a paused plan must not start, but their stays remain: those VMs may not block others.
     nodes = mine.nodes if other.terms.paused else (*before.nodes, *now.nodes)
     stays = (before.stays - moved) | now.stays
     both = replace(mine, nodes=tuple(dict.fromkeys(nodes)), stays=stays)
     return replace(first, terms=first.terms.replace(maintenance=both))
 
 
-def _advance_nodes(turn: _DecisionState) -> None:
-    for approved in _drains(turn):
-        record = turn.records.get(approved.id) or RequestRecord(id=approved.id)
-        turn.add(*advance(turn.view, turn.facts, approved, record))
+def _advance_nodes(draft: _DecisionState) -> None:
+    for approved in _drains(draft):
+        record = draft.record(approved.id)
+        draft.add(*advance(draft.view, draft.facts, approved, record))
 
 
-def _candidates(turn: _DecisionState) -> tuple[Candidate, ...]:
+def _candidates(draft: _DecisionState) -> tuple[Candidate, ...]:
+    """The moves that could start: neither ended nor running, in the order of the plans."""
     candidates = []
-    for approved, move, request in turn.known:
+    for approved, move, request in draft.known:
         record = request.moves[move.id]
-        missing = (approved.id, move.id) in turn.without
-        claimed = (approved.id, move.id) in turn.claimed
+        missing = (approved.id, move.id) in draft.without
+        claimed = (approved.id, move.id) in draft.claimed
         if record.final or (record.in_flight and not missing and not claimed):
             continue
         candidates.append(
@@ -297,45 +312,45 @@ def _candidates(turn: _DecisionState) -> tuple[Candidate, ...]:
     return tuple(candidates)
 
 
-def _targets(turn: _DecisionState) -> dict[str, str]:
+def _targets(draft: _DecisionState) -> dict[str, str]:
     """Planned targets of own migrations, by VMIM UID."""
     return {
         record.migration_uid: record.to
-        for request in turn.records.values()
+        for request in draft.records.values()
         for record in request.moves.values()
         if record.in_flight
     }
 
 
 def _hold_stale(
-    turn: _DecisionState, candidates: tuple[Candidate, ...], stale: tuple[OutdatedGroup, ...]
+    draft: _DecisionState, candidates: tuple[Candidate, ...], stale: tuple[OutdatedGroup, ...]
 ) -> None:
     reasons = {(item.request, item.group): "; ".join(item.reasons) for item in stale}
     for candidate in candidates:
         reason = reasons.get((candidate.approved.id, candidate.move.group))
         record = candidate.record
+        # A claimed move may get its VMIM at any moment, so it cannot be held any more.
         if reason is None or candidate.claimed:
             continue
-        if record.state is not MoveState.HELD:  # its text changes with every byte of free memory
-            event = move_event(
-                turn.view, candidate.approved, candidate.move, MoveState.HELD, reason=reason
-            )
-            turn.add(event)
+        # Once only: the reason changes with every byte of free memory.
+        if record.state is not MoveState.HELD:
+            approved, move = candidate.approved, candidate.move
+            draft.add(move_event(draft.view, approved, move, MoveState.HELD, reason=reason))
 
 
 def _revert_announcements(
-    turn: _DecisionState, candidates: tuple[Candidate, ...], waiting: tuple[Waiting, ...]
+    draft: _DecisionState, candidates: tuple[Candidate, ...], waiting: tuple[Waiting, ...]
 ) -> None:
-    """What was announced, and can neither come nor start now, is announced no more."""
+    """Revert announced moves that were never created and cannot start now."""
     reasons = {(item.request, item.move): item.reason for item in waiting}
     for candidate in candidates:
         approved, move = candidate.approved, candidate.move
         reason = reasons.get((approved.id, move.id))
-        state = turn.records[approved.id].moves[move.id].state
+        state = draft.records[approved.id].moves[move.id].state
         if candidate.intended and reason is not None and state is MoveState.INTENDED:
-            turn.add(
+            draft.add(
                 move_event(
-                    turn.view,
+                    draft.view,
                     approved,
                     move,
                     MoveState.WAITING,
@@ -345,5 +360,5 @@ def _revert_announcements(
             )
 
 
-def _in_flight(turn: _DecisionState) -> int:
-    return sum(turn.records[item.id].moves[move.id].in_flight for item, move, _ in turn.known)
+def _in_flight(draft: _DecisionState) -> int:
+    return sum(draft.records[item.id].moves[move.id].in_flight for item, move, _ in draft.known)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from gitbot.execution.cluster_facts import ClusterFacts, boot_id, is_ready
+from gitbot.execution.cluster_facts import (
+    CORDON_LABEL,
+    ClusterFacts,
+    boot_id,
+    is_marked,
+    is_ready,
+    mark_of,
+)
 from gitbot.execution.executor_types import (
     Approved,
     Effect,
@@ -14,7 +21,6 @@ from gitbot.execution.executor_types import (
     SetUnschedulable,
 )
 from gitbot.execution.ledger_folds import BUSY, NodeRecord, fold_homes, fold_nodes
-from gitbot.execution.ownership import CORDON_LABEL, is_marked, mark_of
 from gitbot.execution.request_records import RequestRecord
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
@@ -39,7 +45,8 @@ STATE_LABEL = "placement.gitbot.dev/state"
 def nodes_of(view: ExecutorInput, maintenance: Maintenance) -> dict[str, NodeRecord]:
     """Every node of the occurrence with its state, in the order of draining."""
     known = fold_nodes(view.ledger, cluster=view.cluster, occurrence=maintenance.occurrence)
-    names = dict.fromkeys([*maintenance.nodes, *known])  # earlier plans of it had nodes, too
+    # earlier plans of the occurrence had nodes, too
+    names = dict.fromkeys([*maintenance.nodes, *known])
     return {node: known.get(node) or NodeRecord(node=node) for node in names}
 
 
@@ -63,9 +70,9 @@ def begin(
     *,
     before: Collection[KnownEvent] = (),
 ) -> tuple[NodeEvent, ...]:
-    """The events that begin the draining of a node; `effects_due` does the rest.
+    """The events that begin the draining of a node; `effects_due` cordons and labels it.
 
-    `before` are events of this pass that are written before them.
+    `before` are earlier events of this pass: the window is recorded only once.
     """
     maintenance = _must(approved)
     found = facts.nodes.get(node, {})
@@ -117,7 +124,7 @@ def advance(
 
 
 def cordon_holders(view: ExecutorInput, drains: Iterable[Approved]) -> dict[str, OccurrenceId]:
-    """The occurrence that labels each node: the first of those that have it out of service."""
+    """The occurrence whose labels each node has: the first of those that have it out of service."""
     found: dict[str, OccurrenceId] = {}
     for maintenance in map(_must, drains):
         for name, node in nodes_of(view, maintenance).items():
@@ -133,8 +140,9 @@ def effects_due(
     record: RequestRecord,
     held: Mapping[str, OccurrenceId],
 ) -> tuple[Effect, ...]:
-    """Cordons and labels that the nodes lack for their state. States decide, not events.
+    """Cordons and labels that the nodes lack for their state.
 
+    The state decides, not the event that led to it: a cordon that was lost in a crash is due again.
     `held` are the holders of nodes: occurrences of a window take nodes one after the other.
     """
     maintenance = _must(approved)
@@ -182,9 +190,11 @@ def _is_released(
     record: RequestRecord,
     node: NodeRecord,
 ) -> bool:
-    """Whether gitbot takes back its own cordon, which stands."""
+    """Whether gitbot removes its own cordon from a node that has it."""
     maintenance = _must(approved)
-    if not node.cordoned_by_gitbot:  # it came after the ledger had given it up
+    # The cordon was sent late, after the ledger had given the node up. docs/exactly-once.md:
+    # cordons have no fence.
+    if not node.cordoned_by_gitbot:
         mark = labels_of(facts.nodes[node.node]).get(CORDON_LABEL)
         return mark == mark_of(view, maintenance.occurrence)
     if _is_given_up(approved, record, node):
@@ -196,7 +206,7 @@ def _is_released(
 
 
 def _is_given_up(approved: Approved, record: RequestRecord, node: NodeRecord) -> bool:
-    """Whether a draining node will not be drained any more: cancelled, or its window is removed."""
+    """Whether gitbot stops draining a node: request cancelled, or window removed."""
     if node.state is not NodeState.DRAINING or _in_flight(record, node):
         return False
     return bool(record.cancelled) or (_must(approved).removed and record.finished)
@@ -205,7 +215,7 @@ def _is_given_up(approved: Approved, record: RequestRecord, node: NodeRecord) ->
 def _why_ended(
     view: ExecutorInput, approved: Approved, record: RequestRecord, node: NodeRecord
 ) -> str:
-    """Why a draining node that is in service is drained no more; "" if it still is."""
+    """Why a draining node is no longer drained; "" if it still is."""
     if _is_given_up(approved, record, node):
         return "the drain was cancelled" if record.cancelled else "its window was removed"
     over = all(span.end <= view.now for span in approved.terms.allowed)
@@ -218,7 +228,7 @@ def _begins_without_moves(
     maintenance = _must(approved)
     denied = {item.group for item in view.denied if item.request == approved.id}
     if denied and denied.issuperset(m.group for m in record.moves.values() if not m.final):
-        return False  # not a move of it, but the plan or its window
+        return False  # Policies deny the plan or its window, not single moves of it.
     is_open = any(span.contains(view.now) for span in approved.terms.allowed)
     mine = [move for move in record.moves.values() if move.source == node and not move.final]
     empty = set(facts.instances_on(node)) <= maintenance.stays
@@ -236,7 +246,7 @@ def _next_change(
     record: RequestRecord,
     node: NodeRecord,
 ) -> tuple[NodeState, NodeFacts, str] | None:
-    """The node's next state with what is new about it, and why."""
+    """The node's next state, its new facts about it, and why; None if nothing changed."""
     state, reason = _next_state(view, facts, approved, record, node)
     name = node.node
     if state is not None:
@@ -277,7 +287,8 @@ def _next_state(
         case NodeState.READY:
             back = is_back(facts, maintenance, node) and free
             return (NodeState.RETURNED, "") if back else (None, "")
-        case NodeState.RETURNED:  # a person reported it; gitbot must still remove its own cordon
+        # A person reported it with `gitbot returned`; gitbot must still remove its own cordon.
+        case NodeState.RETURNED:
             undone = node.cordoned_by_gitbot and free
             return (NodeState.RETURNED, "") if undone else (None, "")
         case _:
@@ -350,7 +361,10 @@ def _window_begun(view: ExecutorInput, approved: Approved, file: str) -> WindowB
 def _labels(
     view: ExecutorInput, maintenance: Maintenance, found: KubernetesObject, state: NodeState
 ) -> dict[str, str | None]:
-    """The labels of a node in that state. The mark of a cordon that a person undid goes."""
+    """The labels of a node in that state.
+
+    A mark without a cordon is removed: a person uncordoned it.
+    """
     busy = state in BUSY
     undone = is_marked(view, maintenance.occurrence, found) and not at(
         found, "spec", "unschedulable"

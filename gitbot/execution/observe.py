@@ -1,4 +1,8 @@
-"""Outcomes: what the cluster reports about running moves, as ledger events."""
+"""What the cluster shows about running moves, as ledger events and deletions.
+
+An absent VMIM proves little: KubeVirt collects finished ones, another executor may still create it,
+and the objects of one read are not of the same moment. Each function says which trace it trusts.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitbot.execution.claims import is_free
-from gitbot.execution.cluster_facts import ClusterFacts, is_own, new_breaches
+from gitbot.execution.cluster_facts import (
+    ClusterFacts,
+    is_of_ledger,
+    is_own,
+    ledger_mark,
+    new_breaches,
+)
 from gitbot.execution.executor_types import (
     STORED_DIFFERENTLY,
     STORED_OTHERWISE,
@@ -14,7 +24,6 @@ from gitbot.execution.executor_types import (
     DeleteMigration,
     ExecutorInput,
 )
-from gitbot.execution.ownership import is_of_ledger, ledger_mark
 from gitbot.execution.request_records import MoveRecord
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, uid_of
@@ -31,7 +40,7 @@ RECALLED = {
     "overdue": MoveState.FAILED,
     STORED_DIFFERENTLY: MoveState.FAILED,
 }
-"""Outcomes of moves whose VMIM gitbot itself deletes, and the state in which they end."""
+"""Outcomes of moves whose VMIM gitbot deletes, and the state in which they end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +57,10 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """The result of one look: events, deletions; `missing`: the VMIM was never created.
+    """What one read shows: events and deletions. `missing`: the VMIM was never created.
 
-    `absent`: the result rests on that it does not exist. `claimed`: it does not, but its claimer
-    may still create it, so nothing can be concluded.
+    `absent`: the conclusion holds only if the VMIM does not exist, so the workflow asks for it by
+    name. `claimed`: its claimer may still create it, so nothing can be concluded.
     """
 
     events: tuple[MoveChanged, ...] = ()
@@ -62,7 +71,7 @@ class Observation:
 
 
 def move_fields(view: ExecutorInput, approved: Approved, move: Move) -> dict[str, Any]:
-    """What `MoveApproved` and `MoveChanged` both say: which move it is, and who approved it."""
+    """The fields that `MoveApproved` and `MoveChanged` share: the move, and who approved it."""
     approval = approved.approval
     return {
         "file": request_file(view.cluster, approved.id),
@@ -97,7 +106,7 @@ def move_event(
     outcome: str = "",
     seconds: int = 0,
 ) -> MoveChanged:
-    """An event of one move, with all that identifies it. Pass an unplanned `source`."""
+    """An event of one move with its identity. Pass `source` if it is not the planned one."""
     return MoveChanged(
         **move_fields(view, approved, move),
         state=state,
@@ -125,7 +134,8 @@ def observe(subject: Subject) -> Observation:
         return Observation(events=events, missing=event is None, absent=absent)
     match phase_of(migration):
         case "Succeeded":
-            known = _landing(subject, migration)  # its place is unknown; the next read shows it
+            # Without a place it cannot be judged; the next read has it.
+            known = _landing(subject, migration)
             return Observation(events=(_landed(subject, migration),) if known else ())
         case "Failed":
             return Observation(events=(_failed(subject, migration),))
@@ -142,14 +152,15 @@ def _may_come(subject: Subject, migration: KubernetesObject | None) -> bool:
     if record.state is not MoveState.INTENDED or is_free(subject.view, record):
         return False
     if migration is not None:
-        return not _is_ours(subject, migration)  # what blocks the name may go
+        # A foreign migration has the name now. If it is deleted, the claimer can still create ours.
+        return not _is_ours(subject, migration)
     return not _in_pods(subject)
 
 
 def _in_pods(subject: Subject) -> bool:
-    """Whether a launcher pod remembers the migration, so that it was created.
+    """Whether a launcher pod has the migration's name in a label: then it was created.
 
-    If somebody else's has the name now, the pod may be that one's.
+    If a foreign migration has the name now, the pod may belong to that one.
     """
     name = NamespacedName.parse(subject.record.migration)
     known = (name.namespace, name.name) in subject.facts.job_names
@@ -203,10 +214,10 @@ def _progress(subject: Subject, migration: KubernetesObject, phase: str) -> tupl
 
 
 def _landing(subject: Subject, migration: KubernetesObject | None) -> str:
-    """Where a VM is after a successful migration; "" if nothing shows it yet.
+    """The VM's node after a successful migration; "" if nothing shows it yet.
 
-    A VMI that still seems to be on its source was read before the VMIM was; and virt-controller
-    fills the state of a VMIM a moment after its phase.
+    If the VMI is still on its source, it was read before the VMIM was. virt-controller fills the
+    VMIM's migrationState a moment after its phase.
     """
     node = subject.facts.node_of(subject.record.vm)
     if migration is None or node not in ("", subject.record.source):
@@ -252,8 +263,8 @@ def _recalled(subject: Subject) -> MoveChanged:
 def _without_migration(subject: Subject) -> MoveChanged | None:
     """The outcome of a VMIM that does not exist; None if it was never created.
 
-    KubeVirt keeps only five finished VMIMs of a VM, and none of a deleted VM. The VMI records its
-    last migration, and launcher pods record the name of theirs.
+    KubeVirt keeps only five finished VMIMs of a VM, and none of a deleted VM. Two traces outlast
+    it: the VMI records its last migration, and launcher pods have the name of theirs.
     """
     record, facts = subject.record, subject.facts
     instance = facts.instances.get(record.vm)
@@ -282,7 +293,7 @@ def _without_migration(subject: Subject) -> MoveChanged | None:
 def _withdraw(
     subject: Subject, migration: KubernetesObject, recall: tuple[str, str]
 ) -> Observation:
-    """The ledger line (once) and the deletion (until the server has accepted it)."""
+    """The ledger line (once) and the deletion (repeated until the server accepts it)."""
     if at(migration, "metadata", "deletionTimestamp"):
         return Observation()
     outcome, reason = recall
@@ -298,11 +309,12 @@ def _withdraw(
 
 
 def _recall(subject: Subject, migration: KubernetesObject, phase: str) -> tuple[str, str] | None:
-    """Outcome and reason if an own unfinished VMIM must be deleted."""
+    """Outcome and reason if gitbot must delete its own unfinished VMIM; None if it may go on."""
     if subject.record.outcome in RECALLED:
         return subject.record.outcome, subject.record.reason
     if subject.cancelled:
         return "withdrawing", f"the request was cancelled: {subject.cancelled}"
+    # KubeVirt is copying memory: only a person's cancel stops it now.
     if phase not in ("", "Pending"):
         return None
     if at(migration, "spec", "addedNodeSelector", default={}) != subject.move.added_node_selector:
@@ -315,7 +327,7 @@ def _recall(subject: Subject, migration: KubernetesObject, phase: str) -> tuple[
 
 
 def _overdue(subject: Subject) -> tuple[str, str] | None:
-    """Why a migration that has not begun must not begin now."""
+    """Outcome and reason if a migration that has not begun must not begin any more."""
     view, record, terms = subject.view, subject.record, subject.approved.terms
     ends = [span.end for span in terms.allowed if span.contains(view.now)]
     if not terms.finish and not ends:

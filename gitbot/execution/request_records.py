@@ -67,12 +67,12 @@ class MoveRecord(FrozenStruct, frozen=True, kw_only=True):
     created_at: int = 0
     changed_at: int = 0
     pull_request: int = 0
-    effects: tuple[str, ...] = ()  # all VMIM names that this move has had
-    claim: Claim | None = None  # the last one
+    effects: tuple[str, ...] = ()  # all VMIM names of this move, one for each attempt
+    claim: Claim | None = None  # the newest
 
     @property
     def in_flight(self) -> bool:
-        """Whether an unfinished VMIM of it may exist."""
+        """Whether an unfinished VMIM of the move may exist."""
         return self.state in STARTED_STATES
 
     @property
@@ -98,14 +98,15 @@ class RequestRecord(FrozenStruct, frozen=True, kw_only=True):
         return all(move.final for move in self.moves.values())
 
     def has_moves_to_come(self, node: str) -> bool:
-        """Whether a move from or to a node has not ended."""
+        """Whether a move from or to the node has not ended."""
         return any(node in (move.source, move.to) for move in self.moves.values() if not move.final)
 
     @property
     def spent(self) -> bool:
-        """Whether it is finished permanently.
+        """Whether the request is finished for good.
 
-        A request that was withdrawn before it began (its intent was edited) is not.
+        A request that was withdrawn before it started (a person edited its intent) is not: it may
+        be approved again.
         """
         began = any(move.effects for move in self.moves.values())
         return self.finished and (
@@ -166,7 +167,7 @@ _Answer = tuple[tuple[LedgerEvent, ...], str, Mapping[RequestId, RequestRecord]]
 
 
 class _Fold:
-    """A pass folds the same events again and again, and events that grow at their end."""
+    """Cached folds: a pass folds the same events many times, and the list only grows at its end."""
 
     def __init__(self) -> None:
         self._last = _Folded()
@@ -239,7 +240,7 @@ _fold = _Fold()
 
 
 def fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
-    """The record after one more line; no line after an end undoes it."""
+    """The record after one more line. After a final state, no line changes it."""
     if record is not None and record.final:
         return record
     state = event.state
@@ -254,7 +255,7 @@ def fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
     terms = event.terms if isinstance(event, MoveApproved) else None
     claim = event.claim if isinstance(event, MoveChanged) else None
     started = state is MoveState.INTENDED
-    # an announced attempt that was never sent is not used up: the next one has the same name
+    # An announced attempt that was never sent is not used up: the next one has the same name.
     unsent = record.state is MoveState.INTENDED and state in (MoveState.HELD, MoveState.WAITING)
     effects = record.effects
     if started and event.migration and event.migration not in effects:

@@ -1,4 +1,4 @@
-"""Revalidation: whether groups of approved plans still pass the checks on the current cluster."""
+"""Whether groups of approved plans that wait still pass the checks on the current cluster."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from gitbot.execution.cluster_facts import ClusterFacts
 from gitbot.execution.executor_types import Approved, ExecutorInput, OutdatedGroup
 from gitbot.execution.ledger_folds import BUSY
 from gitbot.execution.nodes import nodes_of
-from gitbot.execution.start_simulation import refusals
-from gitbot.execution.starts import Candidate
+from gitbot.execution.starts import Candidate, refusals
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.plan import Move, MoveRef
 
@@ -17,10 +16,10 @@ from gitbot.model.plan.plan import Move, MoveRef
 def judge_groups(
     view: ExecutorInput, facts: ClusterFacts, candidates: tuple[Candidate, ...]
 ) -> tuple[OutdatedGroup, ...]:
-    """The groups whose remaining moves would add or worsen a breach, sorted by request and group.
+    """Groups whose remaining moves would add or worsen a breach, by request, then in plan order.
 
-    Each plan is judged as a whole first. If that fails, it is judged group by group in the order of
-    the plan, each on top of the groups before it that pass.
+    Each plan is judged as a whole first. If that fails, its groups are judged one by one in the
+    order of the plan, each on top of the earlier groups that pass.
     """
     denied = {(item.request, item.group) for item in view.denied}
     plans = grouped(
@@ -39,7 +38,8 @@ def _judge_plan(
 ) -> list[OutdatedGroup]:
     out = _left_out(remaining, _nodes_away(view, remaining[0].approved))
     judged = [item for item in remaining if item.move.group not in out]
-    first = {item.move.vm: item.move.id for item in reversed(judged)}  # a VM may move twice
+    # A VM may move twice: only its first move starts where the VM is now.
+    first = {item.move.vm: item.move.id for item in reversed(judged)}
     moves_of = {
         item.move.id: facts.as_is(item.move) if first[item.move.vm] == item.move.id else item.move
         for item in judged
@@ -70,7 +70,7 @@ def _nodes_away(view: ExecutorInput, approved: Approved) -> frozenset[str]:
 
 
 def _left_out(remaining: Sequence[Candidate], away: frozenset[str]) -> frozenset[str]:
-    """Groups that cannot be judged now: they go to nodes that are away, or wait for such groups."""
+    """Groups that cannot be judged now: their targets are out of service, or they wait for such."""
     groups = grouped((item.move.group, item.move) for item in remaining)
     out: set[str] = set()
     left: set[MoveRef] = set()

@@ -1,4 +1,9 @@
-"""Which moves may start now: time, stop flag, waves, parallel nodes, limits, and the checks."""
+"""Which moves start now: a greedy choice within time, order, limits and checks.
+
+Pure. A move starts by a ledger line that announces and claims it, then by its VMIM. The cheap tests
+(time, stop flag, nodes, predecessors, slots) run for each move; the constraints judge all chosen
+moves together, by a replay of the whole cluster.
+"""
 
 from __future__ import annotations
 
@@ -20,27 +25,27 @@ from gitbot.execution.ledger_folds import BUSY, NodeRecord
 from gitbot.execution.nodes import begin, home_event, may_begin, nodes_of
 from gitbot.execution.observe import move_event
 from gitbot.execution.request_records import MoveRecord, RequestRecord
-from gitbot.execution.start_simulation import refusals
 from gitbot.execution.terminate import next_span, next_start
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubevirt.source_node import lost_of, silence_of
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.effect_id import EffectId
-from gitbot.model.ledger.events import KnownEvent, MoveChanged, MoveState, NodeState
+from gitbot.model.ledger.events import KnownEvent, MoveState, NodeState
 from gitbot.model.ledger.request_id import RequestId
-from gitbot.model.plan.plan import Move, MoveRef
-from gitbot.model.plan.problem import Pin
+from gitbot.model.plan.findings import Severity
+from gitbot.model.plan.plan import Move, MoveRef, PlacementPlan, Wave
+from gitbot.model.plan.problem import MoveVms, Pin, Request, Target
 from gitbot.model.struct import FrozenStruct
 from gitbot.model.text.instants import format_instant
 
-MOST_REFUSALS = 8  # by the checks, in one look: each costs a replay of the whole cluster
+MOST_REFUSALS = 8  # by the checks in one selection: each costs a replay of the whole cluster
 BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
 
 
 class Candidate(FrozenStruct, frozen=True, kw_only=True):
     """A move that has no VMIM and has not ended. `intended`: the ledger has announced it.
 
-    `claimed`: it may still be created at any moment, so that its place and its slot are taken.
+    `claimed`: an executor may still create its VMIM, so its place and its slot count as taken.
     """
 
     approved: Approved
@@ -59,7 +64,9 @@ class Unfinished(FrozenStruct, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True, kw_only=True)
-class _StartRound:
+class _Selection:
+    """One selection while it is made. `refused` counts refusals by the checks; `waits` caches."""
+
     slots: Slots
     nodes: dict[RequestId, dict[str, NodeRecord]]
     candidates: tuple[Candidate, ...]
@@ -91,94 +98,91 @@ def choose_starts(
     targets: Mapping[str, str],
     stale: tuple[OutdatedGroup, ...],
 ) -> Starts:
-    """Choose greedily in the given order; first all of them, then one by one if a rule refuses."""
+    """Choose moves greedily in the given order.
+
+    `targets` has the planned targets of own running migrations by VMIM UID; `stale` the groups that
+    must not start. The quick selection takes every move that time and limits allow, and asks the
+    constraints once. Only if they refuse it, a careful selection adds the moves one by one.
+    """
     if not candidates:
         return Starts(events=(), effects=(), waiting=(), stale=stale)
     blocked = {(item.request, item.group) for item in stale}
     plans = grouped((item.approved.approval.digest, item) for item in unfinished)
     known = {digest: {item.move.ref: item for item in items} for digest, items in plans.items()}
 
-    def look(*, careful: bool) -> _StartRound:
+    def select(*, careful: bool) -> _Selection:
         slots = Slots(facts, view.problem.limits, targets)
-        begun = _StartRound(
+        draft = _Selection(
             slots=slots, nodes={}, candidates=candidates, unfinished=known, blocked=set(blocked)
         )
-        return _look(view, facts, begun, careful=careful)
+        return _select(view, facts, draft, careful=careful)
 
-    quick = look(careful=False)
-    batch = [_as_is(facts, item.move) for item in quick.chosen]
+    quick = select(careful=False)
+    batch = [_from_here(facts, item.move) for item in quick.chosen]
     if any(not item.claimed for item in quick.chosen) and refusals(view, batch):
-        quick = look(careful=True)
+        quick = select(careful=True)
     return _starts(view, facts, quick, stale)
 
 
-def _look(
-    view: ExecutorInput, facts: ClusterFacts, look: _StartRound, *, careful: bool
-) -> _StartRound:
-    plans = {id(item.approved): item.approved for item in look.candidates}
-    for approved in plans.values():  # plans of one window may have different nodes
+def _select(
+    view: ExecutorInput, facts: ClusterFacts, draft: _Selection, *, careful: bool
+) -> _Selection:
+    plans = {id(item.approved): item.approved for item in draft.candidates}
+    # Several approved plans of one window may have different nodes.
+    for approved in plans.values():
         if approved.terms.maintenance is not None:
-            known = look.nodes.setdefault(approved.id, {})
+            known = draft.nodes.setdefault(approved.id, {})
             known.update(nodes_of(view, approved.terms.maintenance))
+    # Claimed moves first: their places and slots are taken, whatever this selection decides. Then
+    # announced ones, so that readers of the ledger see them soon.
     for candidate in sorted(
-        look.candidates, key=lambda item: (not item.claimed, not item.intended)
+        draft.candidates, key=lambda item: (not item.claimed, not item.intended)
     ):
         if candidate.claimed:
-            _take(facts, look, candidate)
-            look.waiting.append(_to_come(candidate))
+            _take(facts, draft, candidate)
+            draft.waiting.append(_claimed(candidate))
             continue
-        reason, until, retry = _refusal(view, facts, look, candidate)
+        reason, until, retry = _refusal(view, facts, draft, candidate)
         if not reason and careful:
-            reason, until, retry = (
-                _replay_refusal(view, facts, look, candidate),
-                0,
-                bool(facts.unfinished),
-            )
+            reason = _replay_refusal(view, facts, draft, candidate)
+            until, retry = 0, bool(facts.unfinished)
         if reason:
-            look.waiting.append(
-                Waiting(
-                    request=candidate.approved.id,
-                    move=candidate.move.id,
-                    vm=str(candidate.move.vm.namespaced_name),
-                    reason=reason,
-                    until=until,
-                    retry=retry,
-                )
-            )
+            draft.waiting.append(_waiting(candidate, reason, until, retry=retry))
         else:
-            _take(facts, look, candidate)
-    return look
+            _take(facts, draft, candidate)
+    return draft
 
 
-def _to_come(candidate: Candidate) -> Waiting:
+def _waiting(candidate: Candidate, reason: str, until: int = 0, *, retry: bool) -> Waiting:
+    move, vm = candidate.move, str(candidate.move.vm.namespaced_name)
+    request = candidate.approved.id
+    return Waiting(request=request, move=move.id, vm=vm, reason=reason, until=until, retry=retry)
+
+
+def _claimed(candidate: Candidate) -> Waiting:
     record = candidate.record
-    until = claim_expires_at(record)
+    until = format_instant(claim_expires_at(record))
     who = record.claim.executor if record.claim is not None else ""
     what = f"it is announced: {f'executor {who}' if who else 'an executor'} may create it"
-    return Waiting(
-        request=candidate.approved.id,
-        move=candidate.move.id,
-        vm=str(candidate.move.vm.namespaced_name),
-        reason=f"{what} until {format_instant(until)}",
-        retry=True,
-    )
+    return _waiting(candidate, f"{what} until {until}", retry=True)
 
 
 def _refusal(
-    view: ExecutorInput, facts: ClusterFacts, look: _StartRound, candidate: Candidate
+    view: ExecutorInput, facts: ClusterFacts, draft: _Selection, candidate: Candidate
 ) -> tuple[str, int, bool]:
-    """Why not now ("" if now), until when, and whether a short wait may help."""
+    """Why the move does not start now ("" if it does), until when, and whether to retry soon."""
     move, approved, record = candidate.move, candidate.approved, candidate.record
-    if (approved.id, move.group) in look.blocked:
+    if (approved.id, move.group) in draft.blocked:
         return "its group no longer passes the checks and is proposed again", 0, False
     opens = next_start(view, approved, move, candidate.request)
     if opens is not None and opens > view.now:
         return "outside its allowed time", opens, False
     if view.stop:
         return f"stopped: {view.stop}", 0, False
-    gate = approved.terms.pause_reason or _node_gate(look, candidate)
+    gate = approved.terms.pause_reason or _node_gate(draft, candidate)
     if gate:
         return gate, 0, False
+    # A VMIM that fails at once, or a webhook that refuses it, would otherwise repeat every pass.
     pause = record.changed_at + BACK_OFF * 2 ** max(0, record.attempt - 1)
     if record.state is MoveState.FAILED and pause > view.now:
         return "it failed and is tried again", pause, True
@@ -186,7 +190,7 @@ def _refusal(
         return record.reason, pause, False
     if str(_effect_name(candidate)) in view.unanswered:
         return "the API server answers no request for its migration", 0, False
-    awaited = _awaited(candidate, look) or _taken(facts, candidate)
+    awaited = _predecessor(candidate, draft) or _name_taken(facts, candidate)
     if awaited:
         return awaited, 0, False
     other = facts.in_flight(move.vm.namespaced_name)
@@ -194,29 +198,30 @@ def _refusal(
         name = other["metadata"]["name"]
         return f"another migration of the VM is running: {name}", 0, True
     here = facts.node_of(move.vm.namespaced_name)
+    # A VMIM of a node whose kubelet or virt-handler is silent waits, and then fails.
     silence = silence_of(facts.nodes.get(here, {})) or _lost_target(facts, move)
     if silence:
         return silence, 0, False
-    return look.slots.refusal(here, move.to.node), 0, True
+    return draft.slots.refusal(here, move.to.node), 0, True
 
 
 def _lost_target(facts: ClusterFacts, move: Move) -> str:
-    """Why no pod starts where the move is pinned; "" if one does, or the scheduler decides."""
+    """Why no pod can start on the pinned target; "" if one can, or if the move is not pinned."""
     node = move.to.node
     lost = lost_of(facts.nodes.get(node, {})) if move.pin is Pin.NODE else ""
     return f"{node} {lost}" if lost else ""
 
 
-def _taken(facts: ClusterFacts, candidate: Candidate) -> str:
-    """Whether somebody else's migration has the name of the one that would be created."""
+def _name_taken(facts: ClusterFacts, candidate: Candidate) -> str:
+    """Whether another mover's migration has the name, so that a create would fail (409)."""
     name = _effect_name(candidate)
     taken = name in facts.migrations
     return f"a migration named {name} is not gitbot's" if taken else ""
 
 
-def _node_gate(look: _StartRound, candidate: Candidate) -> str:
+def _node_gate(draft: _Selection, candidate: Candidate) -> str:
     maintenance = candidate.approved.terms.maintenance
-    nodes = look.nodes.get(candidate.approved.id)
+    nodes = draft.nodes.get(candidate.approved.id)
     source, target = candidate.move.source.node, candidate.move.to.node
     if maintenance is None or nodes is None or source not in nodes:
         return ""
@@ -225,13 +230,14 @@ def _node_gate(look: _StartRound, candidate: Candidate) -> str:
     return may_begin(nodes, source, maintenance.max_nodes_at_once)
 
 
-def _awaited(candidate: Candidate, look: _StartRound) -> str:
+def _predecessor(candidate: Candidate, draft: _Selection) -> str:
     """The unfinished move of the same plan that this one waits for, in words; "" if none.
 
-    Groups that are proposed again and nodes that wait for their turn do not block others.
+    A move waits for the moves in `after`, or for all earlier waves if the plan has none. Groups
+    that are proposed again and nodes that wait for their turn do not block moves of other groups.
     """
     move, approved = candidate.move, candidate.approved
-    unfinished = look.unfinished.get(approved.approval.digest, {})
+    unfinished = draft.unfinished.get(approved.approval.digest, {})
     if move.after is not None:
         found = [unfinished[ref] for ref in move.after if ref in unfinished]
     else:
@@ -239,7 +245,7 @@ def _awaited(candidate: Candidate, look: _StartRound) -> str:
         found = [item for item in known if item.move.wave < move.wave]
     for item in found:
         ours = item.approved is approved and item.move.group == move.group
-        if ours or item.move.id not in _waits(item.approved, look):
+        if ours or item.move.id not in _not_blocking(item.approved, draft):
             if move.after is None:
                 return f"move {item.move.id} of an earlier wave is not over"
             other = "" if item.approved is approved else f" of {item.approved.id}"
@@ -247,64 +253,71 @@ def _awaited(candidate: Candidate, look: _StartRound) -> str:
     return ""
 
 
-def _waits(approved: Approved, look: _StartRound) -> frozenset[int]:
-    """Candidates of a plan that block no others. Decided again when a node or a group changes."""
-    state = (approved.id, approved.approval.digest, len(look.begins), len(look.blocked))
-    known = look.waits.get(state)
+def _not_blocking(approved: Approved, draft: _Selection) -> frozenset[int]:
+    """Moves of a plan that block no others, until a node starts or a group is refused."""
+    state = (approved.id, approved.approval.digest, len(draft.begins), len(draft.blocked))
+    known = draft.waits.get(state)
     if known is None:
-        known = look.waits[state] = frozenset(
+        known = draft.waits[state] = frozenset(
             other.move.id
-            for other in look.candidates
+            for other in draft.candidates
             if other.approved is approved
-            and ((approved.id, other.move.group) in look.blocked or _node_gate(look, other))
+            and ((approved.id, other.move.group) in draft.blocked or _node_gate(draft, other))
         )
     return known
 
 
 def _replay_refusal(
-    view: ExecutorInput, facts: ClusterFacts, look: _StartRound, candidate: Candidate
+    view: ExecutorInput, facts: ClusterFacts, draft: _Selection, candidate: Candidate
 ) -> str:
-    if look.refused >= MOST_REFUSALS:
+    if draft.refused >= MOST_REFUSALS:
         return "others before it do not pass the checks now"
-    batch = [_as_is(facts, item.move) for item in (*look.chosen, candidate)]
+    batch = [_from_here(facts, item.move) for item in (*draft.chosen, candidate)]
     reasons = refusals(view, batch)
     if not reasons:
         return ""
-    look.refused += 1
-    if not look.chosen and not facts.unfinished:
+    draft.refused += 1
+    # Refused although nothing else moves: the group itself is outdated and needs a new plan. After
+    # other moves, the refusal may disappear when they end.
+    if not draft.chosen and not facts.unfinished:
         group = (candidate.approved.id, candidate.move.group)
-        look.stale.append(OutdatedGroup(request=group[0], group=group[1], reasons=reasons))
-        look.blocked.add(group)
+        draft.stale.append(OutdatedGroup(request=group[0], group=group[1], reasons=reasons))
+        draft.blocked.add(group)
     return reasons[0]
 
 
-def _take(facts: ClusterFacts, look: _StartRound, candidate: Candidate) -> None:
+def _take(facts: ClusterFacts, draft: _Selection, candidate: Candidate) -> None:
     move, approved = candidate.move, candidate.approved
-    look.slots.take(facts.node_of(move.vm.namespaced_name), move.to.node)
-    look.chosen.append(candidate)
-    nodes = look.nodes.get(approved.id, {})
+    draft.slots.take(facts.node_of(move.vm.namespaced_name), move.to.node)
+    draft.chosen.append(candidate)
+    nodes = draft.nodes.get(approved.id, {})
     source = nodes.get(move.source.node)
     if source is not None and source.state not in BUSY:
         nodes[source.node] = source.replace(state=NodeState.DRAINING)
-        look.begins.append((approved, source.node))
+        draft.begins.append((approved, source.node))
 
 
 def _starts(
-    view: ExecutorInput, facts: ClusterFacts, look: _StartRound, stale: tuple[OutdatedGroup, ...]
+    view: ExecutorInput,
+    facts: ClusterFacts,
+    draft: _Selection,
+    stale: tuple[OutdatedGroup, ...],
 ) -> Starts:
     events: list[KnownEvent] = []
     effects: list[Effect] = []
-    for approved, node in look.begins:
+    for approved, node in draft.begins:
         events += begin(view, facts, approved, node, before=events)
-    for candidate in look.chosen:
+    for candidate in draft.chosen:
         if candidate.claimed:
             continue
         attempt = _attempt(candidate)
-        move = _as_is(facts, candidate.move)
+        move = _from_here(facts, candidate.move)
         span = next_span(view, candidate.approved, candidate.move, candidate.request)
         ends = span.end if span is not None else view.now
         claim = next_claim(view, candidate.record, ends=ends)
-        event = _intended(view, candidate, move, attempt).replace(claim=claim)
+        name, state = str(_effect_name(candidate)), MoveState.INTENDED
+        event = move_event(view, candidate.approved, move, state, attempt=attempt, migration=name)
+        event = event.replace(claim=claim)
         events.append(event)
         home = home_event(view, candidate.approved, move.vm.namespaced_name, move.source.node)
         events += [home] if home and not candidate.intended else []
@@ -320,19 +333,8 @@ def _starts(
     return Starts(
         events=tuple(events),
         effects=tuple(effects),
-        waiting=tuple(look.waiting),
-        stale=(*stale, *look.stale),
-    )
-
-
-def _intended(view: ExecutorInput, candidate: Candidate, move: Move, attempt: int) -> MoveChanged:
-    return move_event(
-        view,
-        candidate.approved,
-        move,
-        MoveState.INTENDED,
-        attempt=attempt,
-        migration=str(_effect_name(candidate)),
+        waiting=tuple(draft.waiting),
+        stale=(*stale, *draft.stale),
     )
 
 
@@ -350,6 +352,61 @@ def _effect_name(candidate: Candidate) -> NamespacedName:
     )
 
 
-def _as_is(facts: ClusterFacts, move: Move) -> Move:
+def _from_here(facts: ClusterFacts, move: Move) -> Move:
     found = facts.as_is(move)
     return replace(found, wave=0, starts=0) if found.wave or found.starts else found
+
+
+LIMIT = "constraints/limit"
+
+
+def refusals(view: ExecutorInput, moves: Iterable[Move]) -> tuple[str, ...]:
+    """Why the constraints refuse these moves on the current cluster; empty if they accept them.
+
+    Times and limits are ignored: `starts` decides when and how many moves start.
+    """
+    wanted = tuple(moves)
+    problem = replace(view.problem, goals=_goals(wanted), freezes=(), reservations=())
+    return tuple(
+        finding.message
+        for finding in view.replay(problem, trial_plan(view, wanted))
+        if finding.severity is Severity.ERROR and finding.code != LIMIT
+    )
+
+
+def _goals(moves: tuple[Move, ...]) -> tuple[MoveVms, ...]:
+    """One goal for each request, so that the replay knows whose moves these are."""
+    first = {move.request: move for move in reversed(moves)}
+    return tuple(
+        MoveVms(
+            request=Request(id=name, intent=move.intent),
+            vms=tuple(item.vm.namespaced_name for item in moves if item.request == name),
+            target=Target(),
+            pin=move.pin,
+        )
+        for name, move in sorted(first.items())
+    )
+
+
+def trial_plan(view: ExecutorInput, moves: tuple[Move, ...]) -> PlacementPlan:
+    """The moves as a plan that starts now, with waves numbered from 0 without gaps."""
+    indexes = {wave: index for index, wave in enumerate(sorted({move.wave for move in moves}))}
+    waves: list[Wave] = []
+    starts = view.problem.now
+    for wave, index in indexes.items():
+        longest = max(move.estimated_seconds for move in moves if move.wave == wave)
+        waves.append(Wave(index=index, starts=starts, ends=starts + longest))
+        starts += longest
+    ordered = sorted(moves, key=lambda move: (move.wave, move.request, move.id))
+    shift = view.problem.now - min((move.starts for move in moves), default=0)
+    return PlacementPlan(
+        cluster=view.cluster,
+        moves=tuple(
+            move
+            if not move.starts and indexes[move.wave] == move.wave  # most moves need no copy
+            else replace(move, wave=indexes[move.wave], starts=move.starts and move.starts + shift)
+            for move in ordered
+        ),
+        waves=tuple(waves),
+        limits=view.problem.limits,
+    )

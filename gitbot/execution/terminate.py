@@ -1,14 +1,16 @@
-"""Moves that end without a migration: pointless, late, withdrawn, or stopped with their group."""
+"""Moves that end without a migration: obsolete, late, withdrawn, or stopped with their group."""
 
 from __future__ import annotations
 
+from gitbot.execution.claims import TOO_LATE
 from gitbot.execution.cluster_facts import ClusterFacts
-from gitbot.execution.executor_types import Approved, ExecutorInput
+from gitbot.execution.executor_types import Approved, CreateMigration, ExecutorInput
 from gitbot.execution.ledger_folds import fold_nodes
 from gitbot.execution.observe import VANISHED, move_event
-from gitbot.execution.request_records import MoveRecord, RequestRecord
-from gitbot.kubernetes.objects import uid_of
+from gitbot.execution.request_records import MoveRecord, RequestRecord, fold_requests
+from gitbot.kubernetes.objects import KubernetesObject, at, uid_of
 from gitbot.model.ledger.events import MoveChanged, MoveState, NodeState
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import MigrationRequestId
 from gitbot.model.plan.plan import Move
 from gitbot.model.text.instants import FOREVER, Interval, intersect, subtract
@@ -60,7 +62,7 @@ def _why(
 def _node_is_over(
     view: ExecutorInput, approved: Approved, move: Move
 ) -> tuple[MoveState | None, str]:
-    """A node leaves service once in an occurrence: what is left of its drain never starts."""
+    """A node leaves service once in an occurrence: remaining moves of its drain never start."""
     maintenance = approved.terms.maintenance
     if maintenance is None:
         return None, ""
@@ -119,7 +121,7 @@ def has_started(request: RequestRecord, record: MoveRecord) -> bool:
 def next_start(
     view: ExecutorInput, approved: Approved, move: Move, request: RequestRecord
 ) -> int | None:
-    """When the move may start at the earliest, in its allowed time; None if never."""
+    """Earliest time (UTC seconds) at which the move may start; None if never."""
     span = next_span(view, approved, move, request)
     return None if span is None else span.start
 
@@ -127,7 +129,7 @@ def next_start(
 def next_span(
     view: ExecutorInput, approved: Approved, move: Move, request: RequestRecord
 ) -> Interval | None:
-    """When the move may start: from, and up to (without); None if never."""
+    """The first interval in which the move may start and still end in time; None if never."""
     future = (Interval(start=view.now, end=FOREVER),)
     spans = intersect(approved.terms.allowed, future)
     record = request.moves[move.id]
@@ -143,3 +145,34 @@ def next_span(
         if span.start + move.estimated_seconds <= span.end:
             return Interval(start=span.start, end=span.end - move.estimated_seconds + 1)
     return None
+
+
+def reason_not_to_send(
+    view: ExecutorInput,
+    ledger: Ledger,
+    effect: CreateMigration,
+    instance: KubernetesObject | None,
+    now: int,
+) -> str:
+    """Why gitbot must not create the migration now; "" if it may.
+
+    The decision was made on `view`; `ledger` and `instance` (the VMI) were read later.
+    """
+    event = effect.event
+    request = fold_requests(ledger, view.cluster).get(effect.approved.id)
+    record = request.moves.get(effect.move.id) if request is not None else None
+    if request is None or record is None or request.cancelled:
+        return "the request was cancelled"
+    if record.state is not MoveState.INTENDED or record.migration != event.migration:
+        return f"the move is {record.state} by now"
+    if record.claim != event.claim or event.claim is None:
+        return "another executor claimed it"
+    if instance is None or uid_of(instance) != effect.move.vm.uid:
+        return "the VM is gone or was restarted"
+    node = str(at(instance, "status", "nodeName", default=""))
+    if node != event.source:
+        return f"the VM left {event.source} for {node or 'no known node'}"
+    if now >= event.claim.until:
+        return TOO_LATE
+    starts = next_start(view.replace(now=now), effect.approved, effect.move, request)
+    return "" if starts is not None and starts <= now else "its allowed time is over"

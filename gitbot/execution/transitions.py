@@ -1,6 +1,6 @@
-"""Every change of a move's state, with its cause. What is not here is a bug: it is never written.
+"""Every change of a move's state, with its cause. gitbot never writes one that is missing here.
 
-The table of docs/reference/ledger.md is made from this file.
+docs/reference/ledger.md has a table that is generated from this file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ROWS: tuple[tuple[tuple[MoveState, ...], MoveState, str], ...] = (
     (_OPEN, MoveState.WITHDRAWN, "cancelled, void, replaced, or its group or node is over"),
     ((_C, _R), MoveState.WITHDRAWN, "gitbot deleted it as it was told to, or somebody else did"),
 )
-"""From which states, to which state, and why. No state: the ledger does not know the move."""
+"""From which states, to which state, and why. `()`: the ledger does not know the move yet."""
 
 
 def _transitions() -> Mapping[tuple[MoveState | None, MoveState], str]:
@@ -52,10 +52,7 @@ TRANSITIONS = _transitions()
 
 
 def check_transitions(ledger: Ledger, events: Iterable[KnownEvent]) -> None:
-    """Raises Bug if a move would change in a way that the table does not have.
-
-    A move that is over does not change at all.
-    """
+    """Raises Bug if the table lacks a change. A move in a final state never changes."""
     changed: dict[tuple[str, RequestId, int], MoveRecord] = {}
     for event in events:
         if not isinstance(event, MoveApproved | MoveChanged):

@@ -293,7 +293,7 @@ BUGS = (
         "    if node != event.source:\n", "    if False:\n", LATE),
     bug("I22", "another VM of that name is moved", ENDINGS,
         "    if uid_of(instance) != move.vm.uid:\n", "    if False:\n", STEP_TESTS),
-    bug("I23", "the circuit never opens", "execution/breaker.py",
+    bug("I23", "the circuit never opens", "execution/ledger_folds.py",
         "        if limit and count >= limit:\n", "        if False:\n", STEP_TESTS),
     bug("I24", "folders own every namespace", "intents/owners.py",
         "    if not settings.owners:\n", "    if True:\n", "tests/unit/intents/test_owners.py"),

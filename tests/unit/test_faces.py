@@ -35,8 +35,8 @@ ROOMS = {
     ),
     "documents": "fields formats schemas",
     "execution": (
-        "admit_plans approval claims cluster_facts consent executor_types ledger_folds "
-        "next_steps ownership pre_send_check request_records transitions"
+        "admit_plans approval claims cluster_facts executor_types ledger_folds next_steps "
+        "request_records terminate transitions"
     ),
     "intents": "calendar_events compile proposals",
     "kubernetes": "labels names objects phases quantities selectors",

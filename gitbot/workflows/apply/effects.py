@@ -10,6 +10,7 @@ from gitbot.errors import (
     NotSent,
     OutcomeUnknown,
 )
+from gitbot.execution.cluster_facts import LEDGER, is_of_ledger, ledger_mark
 from gitbot.execution.executor_types import (
     REFUSED,
     STORED_DIFFERENTLY,
@@ -21,8 +22,7 @@ from gitbot.execution.executor_types import (
     LabelNode,
     SetUnschedulable,
 )
-from gitbot.execution.ownership import LEDGER, is_of_ledger, ledger_mark
-from gitbot.execution.pre_send_check import reason_not_to_send
+from gitbot.execution.terminate import reason_not_to_send
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, name_of, uid_of
 from gitbot.kubevirt.admission import IN_FLIGHT

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from gitbot.errors import GitbotError
-from gitbot.execution.ownership import LEDGER, is_of_ledger, ledger_mark
+from gitbot.execution.cluster_facts import LEDGER, is_of_ledger, ledger_mark
 from gitbot.execution.request_records import MoveRecord, fold_requests
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, name_of, uid_of
 from gitbot.model.ledger.events import MoveChanged, MoveState

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from gitbot.errors import ClusterError
-from gitbot.execution.approval import MergedPull, ProposalFact
-from gitbot.execution.consent import consenting, judge
+from gitbot.execution.approval import MergedPull, ProposalFact, consenting, judge
 from gitbot.execution.executor_types import Approval, Approved
 from gitbot.intents import CODEOWNERS_PLACES, IntentSet, OwnershipRules, needs_of, read_intents
 from gitbot.kubernetes.objects import labels_of, name_of

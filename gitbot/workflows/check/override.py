@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitbot.errors import UsageError
-from gitbot.execution.consent import is_bot
+from gitbot.execution.approval import is_bot
 from gitbot.model.ledger.events import Override, PolicyOverridden
 from gitbot.model.ledger.ledger import Ledger, pull_file
 from gitbot.model.plan.findings import Severity

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.execution.breaker import DAY, breaker_reason
 from gitbot.execution.executor_types import BreakerLimits
+from gitbot.execution.ledger_folds import DAY, breaker_reason
 from gitbot.model.ledger.events import (
     ForeignMove,
     KnownEvent,

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.execution.approval import MergedPull, ReviewFact
-from gitbot.execution.consent import GONE, NO_ACCOUNT, consenting, is_bot, judge
+from gitbot.execution.approval import (
+    GONE,
+    NO_ACCOUNT,
+    MergedPull,
+    ReviewFact,
+    consenting,
+    is_bot,
+    judge,
+)
 from gitbot.model.ledger.events import PlanShown, Shown
 from gitbot.model.ledger.ledger import pull_file
 from gitbot.model.ledger.owner_approval import RequiredApproval, missing

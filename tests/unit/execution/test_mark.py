@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.execution.ownership import ledger_mark
+from gitbot.execution.cluster_facts import ledger_mark
 from gitbot.model.ledger.events import ConcernChanged, ConcernState
 from gitbot.model.ledger.ledger import Ledger, concern_file
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from gitbot.execution.cluster_facts import CORDON_LABEL, mark_of
 from gitbot.execution.executor_types import Maintenance, OutdatedGroup
 from gitbot.execution.ledger_folds import NodeRecord, fold_homes, fold_nodes
 from gitbot.execution.nodes import home_event, may_begin
-from gitbot.execution.ownership import CORDON_LABEL, mark_of
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.events import NodeChanged, NodeFacts, NodeState
 from gitbot.model.ledger.ledger import node_file

@@ -9,7 +9,7 @@ import pytest
 
 from gitbot.execution.claims import FENCE, TOO_LATE, with_claims
 from gitbot.execution.executor_types import CreateMigration, ExecutorInput
-from gitbot.execution.pre_send_check import reason_not_to_send
+from gitbot.execution.terminate import reason_not_to_send
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import Claim, MoveState
 from gitbot.model.ledger.ledger import Ledger
