@@ -1,7 +1,7 @@
-"""Apply: carry out what is approved, stop it, end one request, record that a node is back.
+"""Apply: carry out approved plans, stop, end one request, record that a node is back.
 
 `apply` is one pass: read ledger, base branch, forge and cluster, ask `execution.next_steps` what to
-do, write it to the ledger, do it, look again. `hold` and `resume` set and remove the stop flag,
+do, write it to the ledger, do it, and repeat. `hold` and `resume` set and remove the stop flag,
 `cancel` ends one request, `returned` records that a node is back.
 """
 

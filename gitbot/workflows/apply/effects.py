@@ -1,4 +1,4 @@
-"""Does one effect on the cluster, and reports what became of moves: to the ledger and to people."""
+"""Performs one effect on the cluster, and reports outcomes of moves to the ledger and to people."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
 MAY_PASS = frozenset({404, 409, 410, 429})
-"""Refusals that another attempt may pass: a namespace or CRD that is being made or rolled, a name
-that somebody else holds, a version that is gone, a server that is busy. All others end the attempt:
-400 and 422 say that the request is wrong, 403 that a webhook forbids it. 401 and rights that are
-missing stop the pass.
+"""Refusals that another attempt may pass: a namespace or CRD that is being created or updated, a
+name that is taken, a version that is gone, a server that is busy. All others end the attempt:
+400 and 422 mean that the request is wrong, 403 that a webhook forbids it. 401 and missing rights
+stop the pass.
 """
 QUOTA = ("exceeded quota: ", "status unknown for quota: ")
-"""What a 403 of a ResourceQuota says: it may be raised, and finished migrations fill it.
+"""Words of a 403 of a ResourceQuota. It may pass later: finished migrations fill the quota, too.
 
 kubernetes/kubernetes: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota
 """
@@ -51,7 +51,7 @@ IDENTITY = tuple(f"placement.gitbot.dev/{key}" for key in ("request", "move", "a
 def perform_effect(
     shell: RunContext, base: RevisionEngine, effect: Effect, tickets: HeldClaims, ledger: Ledger
 ) -> tuple[MoveChanged, ...]:
-    """Do it once, unless it is a cordon. Raises ClusterError if all that is known is a failure."""
+    """Send the effect once (cordons excepted). Raises ClusterError if it failed for certain."""
     match effect:
         case CreateMigration():
             wanted = _marked(base.manifest(effect), ledger)
@@ -64,7 +64,7 @@ def perform_effect(
 
 
 def cordon(shell: RunContext, effect: SetUnschedulable) -> tuple[NodeDone, ...]:
-    """Cordon or uncordon; the next look shows that a cordon is somebody else's by now."""
+    """Cordon or uncordon. If another cordon is on the node, the next read records that."""
     if shell.cluster.set_unschedulable(effect.node, effect.unschedulable, effect.labels):
         done = NodeDone.of(effect)
         shell.say(f"{effect.node} {done.did}", request=effect.request)
@@ -76,7 +76,7 @@ def cordon(shell: RunContext, effect: SetUnschedulable) -> tuple[NodeDone, ...]:
 def reason_to_skip(
     shell: RunContext, view: ExecutorInput, ledger: Ledger, effect: CreateMigration
 ) -> str:
-    """Why a creation that was decided is left out, or ""; the next look decides again."""
+    """Why a decided creation is not sent, or ""; the next read of the cluster decides again."""
     try:
         instance = shell.cluster.get_instance(effect.move.vm.namespaced_name)
     except ClusterError as error:
@@ -106,7 +106,7 @@ def _create(
 
 
 def _marked(manifest: KubernetesObject, ledger: Ledger) -> KubernetesObject:
-    """With the mark of the ledger that announces it: another gitbot's may have the same name."""
+    """Adds the mark of this ledger: another gitbot on the cluster may use the same VMIM name."""
     annotations = {**annotations_of(manifest), LEDGER: ledger_mark(ledger)}
     return {**manifest, "metadata": {**manifest["metadata"], "annotations": annotations}}
 
@@ -117,13 +117,14 @@ def _after_trouble(
     wanted: KubernetesObject,
     error: ClusterRefused | OutcomeUnknown,
 ) -> tuple[MoveChanged, ...]:
-    """Read first: the effect may exist already, from this run or from another one."""
+    """Read first: this process or another one may have created the VMIM already."""
     found = shell.cluster.get_migration(name_of(wanted))
     if found is not None and _is_effect(found, wanted):
         return (_stored(shell, effect, found, wanted),)
-    if isinstance(error, OutcomeUnknown):  # it may still come, even if its name is taken now
+    # a lost request may still arrive, even if the name is taken now
+    if isinstance(error, OutcomeUnknown):
         shell.say(f"{effect.event.vm}: {error}", request=effect.approved.id)
-        return ()  # the next look decides
+        return ()  # the next read of the cluster decides
     if found is not None:
         return (_waits(shell, effect, f"a migration named {name_of(wanted)} is not gitbot's"),)
     if IN_FLIGHT in error.message:
@@ -151,9 +152,9 @@ def _waits(shell: RunContext, effect: CreateMigration, reason: str) -> MoveChang
 def _stored(
     shell: RunContext, effect: CreateMigration, stored: KubernetesObject, wanted: KubernetesObject
 ) -> MoveChanged:
-    """It exists. With another spec the next step recalls it, after the ledger knows of it.
+    """The VMIM exists. If its spec differs, the next step deletes it, once it is recorded.
 
-    If it were deleted first, nothing would show that the effect was used up.
+    If it were deleted first, nothing would show that this attempt was used up.
     """
     same = at(stored, "spec", default={}) == at(wanted, "spec", default={})
     now = _tell(shell, effect, MoveState.CREATED, "created" if same else STORED_OTHERWISE)
@@ -189,7 +190,7 @@ def _delete(shell: RunContext, effect: DeleteMigration) -> None:
 
 
 def _label(shell: RunContext, effect: LabelNode) -> None:
-    """Labels only inform others: their refusal does not stop the maintenance."""
+    """Labels only inform: if the server refuses one, the maintenance goes on."""
     try:
         shell.cluster.patch_node_labels(effect.node, effect.labels)
     except (ClusterForbidden, ClusterRefused) as error:
@@ -197,7 +198,7 @@ def _label(shell: RunContext, effect: LabelNode) -> None:
 
 
 def report_moves(shell: RunContext, events: tuple[KnownEvent, ...]) -> None:
-    """Report the changes of moves, but not that one is about to be created."""
+    """Report the changes of moves, except announcements."""
     for event in events:
         if not isinstance(event, MoveEvent) or event.state is MoveState.INTENDED:
             continue
@@ -208,7 +209,7 @@ def report_moves(shell: RunContext, events: tuple[KnownEvent, ...]) -> None:
 
 
 def with_last_event(shell: RunContext, event: KnownEvent) -> KnownEvent:
-    """The event of a failed move with the newest warning about its VMIM or VMI."""
+    """Adds the newest warning about its VMIM or VMI to the event of a failed move."""
     if not isinstance(event, MoveChanged) or event.state is not MoveState.FAILED:
         return event
     if not event.migration or event.note:

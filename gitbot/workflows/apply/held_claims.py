@@ -1,7 +1,7 @@
-"""What this pass has claimed and not sent: each claim is good for one request, for a short time.
+"""Claims of this pass that are not sent yet. Each allows one request, for a short time.
 
-Time is taken from two clocks. A wall clock may step back; one that only counts may stand still
-while the machine sleeps. Whichever passes the limit first ends the claim.
+Two clocks limit a claim: the wall clock may step back, and a monotonic one may stop while the
+machine sleeps. The claim ends when either passes the limit.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MOST_UNANSWERED = 3  # requests for one migration in one pass
 
 @dataclass(slots=True, kw_only=True)
 class HeldClaim:
-    """One claim. `sent`: a request may be on its way, or was answered with its migration."""
+    """One claim. `sent`: a request may have left, or the server answered with the migration."""
 
     event: MoveChanged
     shell: RunContext
-    began: float  # of the shell's timer, before the claim was stamped
+    began: float  # by the timer, before the claim was written
     sent: bool = False
 
     @property
@@ -39,18 +39,18 @@ class HeldClaim:
         return self.shell.clock.now() >= self.claim.until or counted >= FENCE.send
 
     def gate(self) -> str:
-        """Asked right before the request leaves; "" lets it go, which counts as sent."""
+        """Called right before the request leaves. "" lets it go, and counts it as sent."""
         self.sent = not self.late()
         return "" if self.sent else TOO_LATE
 
     def refused(self) -> None:
-        """The request was answered, or did not leave: nothing of it is on its way."""
+        """The server refused the request, or it did not leave: no request is on its way."""
         self.sent = False
 
 
 @dataclass(slots=True, kw_only=True)
 class HeldClaims:
-    """The claims of one pass, by name of the migration and epoch."""
+    """The claims of one pass, by migration name and epoch."""
 
     known: dict[tuple[str, int], HeldClaim] = field(default_factory=dict)
 
@@ -60,12 +60,12 @@ class HeldClaims:
 
     @property
     def unanswered(self) -> frozenset[str]:
-        """Migrations for which this pass sends no more requests: none was answered."""
+        """Migrations for which this pass sends no more requests: the server answered none."""
         sent = Counter(name for (name, _), ticket in self.known.items() if ticket.sent)
         return frozenset(name for name, times in sent.items() if times >= MOST_UNANSWERED)
 
     def hold(self, shell: RunContext, effects: Iterable[Effect], *, began: float) -> None:
-        """Take the claims of effects that stand in the ledger now."""
+        """Take the claims of effects that the ledger has accepted."""
         for effect in effects:
             if isinstance(effect, CreateMigration) and effect.event.claim is not None:
                 ticket = HeldClaim(event=effect.event, shell=shell, began=began)
@@ -76,7 +76,7 @@ class HeldClaims:
         return self.known[effect.event.migration, epoch]
 
     def given_back(self, ledger: Ledger, cluster: str, *, now: int) -> tuple[MoveChanged, ...]:
-        """Lines that end the claims of which nothing was sent, if they are still the last ones."""
+        """Lines that return claims of which nothing was sent, if no newer claim follows them."""
         records = fold_requests(ledger, cluster)
         lines = []
         for key, ticket in sorted(self.known.items()):

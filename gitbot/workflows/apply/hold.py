@@ -8,7 +8,14 @@ from functools import partial
 
 from gitbot.errors import GitbotError, UsageError
 from gitbot.execution.cluster_facts import is_own
-from gitbot.execution.ledger_folds import BUSY, fold_nodes, occurrences_of, stop_flag
+from gitbot.execution.ledger_folds import (
+    BUSY,
+    fold_nodes,
+    has_nodes_to_begin,
+    has_nodes_to_drain,
+    occurrences_of,
+    stop_flag,
+)
 from gitbot.execution.request_records import RequestRecord, fold_requests
 from gitbot.kubernetes.objects import name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
@@ -26,12 +33,13 @@ from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import nearest
 from gitbot.ports.cluster import Cluster
 from gitbot.workflows.apply.record_before_delete import RecordCreated, record_created
-from gitbot.workflows.apply.remaining_work import has_remaining_work
 from gitbot.workflows.apply.result import ApplyResult
 from gitbot.workflows.apply.run import apply
+from gitbot.workflows.approval.read_approvals import read_approvals
 from gitbot.workflows.ask import known_requests
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.stop_conditions import forge_skew
+from gitbot.workflows.current_state import readable_base
 from gitbot.workflows.ledger.anchor import accept_current_ledger
 from gitbot.workflows.ledger.writer import Journal, retried
 
@@ -45,8 +53,8 @@ PAST_RECALL = frozenset({"PreparingTarget", "TargetReady", "Running"})
 class HoldResult:
     """Where the stop flag is set now, and which of gitbot's migrations were deleted.
 
-    The migrations in `past_recall` had begun to copy. Deleting them asks KubeVirt to abort, which
-    may come too late. `not_cancelled` says why others were not deleted ("" if none remained).
+    The migrations in `past_recall` were copying memory. Deleting them asks KubeVirt to abort,
+    perhaps too late. `not_cancelled` says why others were not deleted ("" if none remained).
     """
 
     in_ledger: bool
@@ -58,7 +66,7 @@ class HoldResult:
 
 
 def hold(shell: RunContext, *, reason: str, by: str, cancel_running: bool = False) -> HoldResult:
-    """Set the stop flag in ledger and cluster. One suffices; raises GitbotError if both fail."""
+    """Set the stop flag in ledger and cluster. One is enough; raises GitbotError if both fail."""
     trouble: list[str] = []
     cluster = shell.cluster
     in_cluster = _try(CLUSTER_PLACE, lambda: cluster.set_hold_flag(f"{reason} ({by})"), trouble)
@@ -107,7 +115,7 @@ def _held(
 
 
 def _nowhere(trouble: list[str]) -> GitbotError:
-    """One line for each place: its reader is in a hurry."""
+    """One line for each place, because its reader is in a hurry."""
     places = (item.replace("\n", "\n    ") for item in trouble)
     lines = ["the stop flag is set nowhere", *places, f"by hand: {BY_HAND}"]
     return GitbotError("\n  ".join(lines))
@@ -116,8 +124,8 @@ def _nowhere(trouble: list[str]) -> GitbotError:
 def resume(shell: RunContext, *, reason: str, by: str, accept_ledger: bool = False) -> bool:
     """Remove the stop flag in both places; True if there was one.
 
-    Removes nothing unless both can be read. Raises GitbotError that names the place where it
-    remains. `accept_ledger` anchors a ledger that went back.
+    Removes nothing unless both can be read. Raises GitbotError that names the place where the flag
+    remains. `accept_ledger` accepts a ledger that was rolled back.
     """
     if not by:
         raise UsageError("resume needs a name", hint="give your name with --by")
@@ -140,10 +148,10 @@ def resume(shell: RunContext, *, reason: str, by: str, accept_ledger: bool = Fal
 
 
 def resume_ledger(shell: RunContext, *, reason: str, by: str, said_at: int) -> bool:
-    """Remove the flag in the ledger alone; True if there was one. Leaves the cluster alone.
+    """Remove the flag in the ledger alone, not in the cluster; True if there was one.
 
-    Raises UsageError if the flag was set at or after `said_at` (seconds UTC, the forge's clock):
-    the person who resumed cannot have known of it. The same if the clocks do not agree.
+    Raises UsageError if the flag was set at or after `said_at` (UTC seconds, the forge's clock):
+    the person who resumed cannot have known of it. Raises it too if the clocks do not agree.
     """
     skew = forge_skew(shell)
     if skew:
@@ -152,7 +160,7 @@ def resume_ledger(shell: RunContext, *, reason: str, by: str, said_at: int) -> b
 
 
 def _resume_once(shell: RunContext, *, reason: str, by: str, said_at: int) -> bool:
-    """Decide and write on one read of the ledger, so that a flag set in between wins."""
+    """Decide and write on one read of the ledger, so that a flag set in between stays."""
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     marks = ledger.stops(shell.cluster_name)
@@ -184,10 +192,11 @@ def _set_in_ledger(
         ledger = journal.read()
         if kind is StopLifted and not stop_flag(ledger, shell.cluster_name):
             return
-        # write the flag again even if it is set: an earlier resume must not remove this one
+        # Written even if it is set already: a `resume` that another process decided before must not
+        # remove it.
         journal.commit((_mark(shell, kind, reason=reason, by=by),))
 
-    retried(once)  # other writers cannot keep the flag from being set
+    retried(once)  # concurrent writers must not prevent the flag
 
 
 def _mark(
@@ -205,12 +214,12 @@ def _mark(
 def _cancel_running(
     cluster: Cluster, record: RecordCreated, deleted: list[str], past: list[str]
 ) -> None:
-    """Without a ledger (`own` is None) the label alone tells gitbot's migrations from others."""
+    """Without a ledger (`own` is None), only the label shows which migrations are gitbot's."""
     found = [item for item in cluster.list_migrations() if is_own(item) and not is_final(item)]
     own = record(found)
     for migration in found:
         if own is not None and str(name_of(migration)) not in own:
-            continue  # of another gitbot on this cluster
+            continue  # another gitbot's on this cluster
         cluster.delete_migration(name_of(migration), uid=uid_of(migration))
         late = phase_of(migration) in PAST_RECALL
         (past if late else deleted).append(str(name_of(migration)))
@@ -218,7 +227,7 @@ def _cancel_running(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelResult:
-    """One request after its cancellation. The migrations in `past_recall` had begun to copy."""
+    """One request after its cancellation. The migrations in `past_recall` were copying memory."""
 
     record: RequestRecord
     applied: ApplyResult
@@ -226,9 +235,9 @@ class CancelResult:
 
 
 def cancel(shell: RunContext, *, request: str, reason: str, by: str) -> CancelResult:
-    """End one request: withdraw what has not started, and delete its own migrations.
+    """End one request: withdraw moves that have not started, and delete its own migrations.
 
-    The record's state is `cancelling` if a migration of it may still come or ends later.
+    The record's state is `cancelling` if a migration of it may still appear or ends later.
     """
     record = note_cancelled(shell, request=request, reason=reason, by=by)
     past = _past_recall(shell, record)
@@ -240,7 +249,7 @@ def cancel(shell: RunContext, *, request: str, reason: str, by: str) -> CancelRe
 def note_cancelled(shell: RunContext, *, request: str, reason: str, by: str) -> RequestRecord:
     """Record that a request shall end; the next pass ends it. Returns its record as it was.
 
-    Writes again if another pass writes at the same time.
+    Repeats the write if another process writes at the same time.
     """
     return retried(lambda: _note_once(shell, request=request, reason=reason, by=by))
 
@@ -268,7 +277,7 @@ def _note_once(shell: RunContext, *, request: str, reason: str, by: str) -> Requ
 
 
 def _record(shell: RunContext, ledger: Ledger, request: str) -> RequestRecord:
-    """The record of a request, an empty one for what only base branch or forge know."""
+    """The record of a request; an empty one if only base branch or forge know the request."""
     records = fold_requests(ledger, shell.cluster_name)
     known = parse_request_id(request)
     if known is not None and known in records:
@@ -294,8 +303,8 @@ def _past_recall(shell: RunContext, record: RequestRecord) -> tuple[str, ...]:
 def returned(shell: RunContext, *, node: str, by: str, said_at: int | None = None) -> OccurrenceId:
     """Record that a node is back; returns the occurrence that it was away for.
 
-    A node that is still draining comes back only if its moves have ended. What was said before a
-    node went (`said_at`, seconds UTC) is not about this time.
+    A draining node returns only if its moves have ended. A report from before the node left
+    (`said_at`, UTC seconds) is about an earlier time, and is refused.
     """
     return retried(lambda: _returned(shell, node=node, by=by, said_at=said_at))
 
@@ -340,4 +349,21 @@ def _returned(shell: RunContext, *, node: str, by: str, said_at: int | None) -> 
         hint=f"did you mean {near}?"
         if near
         else "`gitbot status` lists the nodes and their states",
+    )
+
+
+def has_remaining_work(shell: RunContext, ledger: Ledger, record: RequestRecord) -> bool:
+    """Whether one of its nodes drains, or a plan has more for it that no pass has started.
+
+    Asks the forge if the ledger has nothing: a later plan may have been merged since the last pass.
+    """
+    cluster, now = shell.cluster_name, shell.clock.now()
+    if has_nodes_to_drain(ledger, record, cluster=cluster, now=now):
+        return True
+    approved = read_approvals(shell, readable_base(shell).engine, ledger).approved
+    return any(
+        any(move.id > record.highest_move for move in item.moves)
+        or has_nodes_to_begin(ledger, item, cluster=cluster, now=now)
+        for item in approved
+        if item.id == record.id and not item.terms.void
     )

@@ -1,4 +1,4 @@
-"""How far a pass is: the waves of the plans that it carries out, and the moves that ended."""
+"""Progress of a pass: the waves of the plans that it carries out, and the moves that ended."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.text.wording import counted
 from gitbot.workflows.core.context import RunContext
 
-_BAR = 20  # signs
+_BAR = 20  # characters
 
 
 def show_how_far(
     shell: RunContext, ledger: Ledger, approved: Sequence[Approved], requests: set[str]
 ) -> None:
-    """Tell who looks on. `requests` keeps what had moves to come since the pass began."""
+    """Report progress. `requests` keeps those that had moves left since the pass began."""
     records = fold_requests(ledger, shell.cluster_name)
     requests |= _unfinished(approved, records)
     shell.onlooker.begins(_how_far(approved, records, requests))
@@ -26,7 +26,7 @@ def show_how_far(
 def _unfinished(
     approved: Iterable[Approved], records: Mapping[RequestId, RequestRecord]
 ) -> set[str]:
-    """The ids of approved requests that have moves to come."""
+    """The ids of approved requests that have moves left."""
     return {
         item.id
         for item in approved
@@ -39,7 +39,7 @@ def _how_far(
     records: Mapping[RequestId, RequestRecord],
     requests: Collection[str],
 ) -> str:
-    """`wave 2/5 [######..............] 12 of 40 migrations ended`; "" if there is no move.
+    """`wave 2/5 [######..............] 12 of 40 migrations ended`; "" without moves.
 
     The waves of several plans are counted one plan after the other.
     """

@@ -1,6 +1,6 @@
-"""What exists and is only announced is recorded before a person's command deletes it.
+"""Records migrations that the ledger has only announced, before a person's command deletes them.
 
-Otherwise nothing would show that the effect is used up, and gitbot would create it again.
+Otherwise nothing would show that the attempt is used up, and gitbot would create them again.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ RecordCreated = Callable[[Sequence[KubernetesObject]], frozenset[str] | None]
 
 
 def record_created(shell: RunContext, found: Sequence[KubernetesObject]) -> frozenset[str] | None:
-    """Which of them are of this ledger, by name; None if it cannot be read.
+    """Names of the migrations of this ledger; None if the ledger cannot be read.
 
-    Those that it has announced, and those that name it: it may have gone back since. That it cannot
-    be written keeps nobody from deleting.
+    Those that it announced, and those with its mark, as it may have been rolled back since. A
+    failed write does not block the deletion.
     """
     journal = Journal(shell.ledger_store, shell.clock)
     try:

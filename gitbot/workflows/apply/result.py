@@ -1,4 +1,4 @@
-"""What one pass of apply did."""
+"""The result of one pass of apply."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gitbot.workflows.propose import NotPlanned, not_planned
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDone:
-    """What happened to a node in a pass: `cordoned`, `uncordoned`, or its new state."""
+    """A change of a node in a pass: `cordoned`, `uncordoned`, or its new state."""
 
     node: str
     did: str
@@ -32,10 +32,10 @@ class NodeDone:
 class ApplyResult:
     """What one pass did. `states` counts the moves that ended in each state.
 
-    `base` is the commit of the base branch at the last look, "" if there was none. `unfinished`
-    means that the pass ran out of time and another one has work at once. `interrupted` means that
-    somebody asked it to end; the next pass goes on, and nothing is lost. `not_planned` are requests
-    of the base branch that nobody planned; filled by `with_not_planned`.
+    `base` is the commit of the base branch at the last step; "" if there was none. `unfinished`:
+    the pass ran out of time and another one has work at once. `interrupted`: a signal ended it; the
+    next pass continues, and nothing is lost. `not_planned` are requests of the base branch without
+    a plan; filled by `with_not_planned`.
     """
 
     base: str = ""
@@ -62,7 +62,7 @@ class ApplyResult:
 
     @property
     def unsure(self) -> bool:
-        """Whether something could not be read that must be known before anything starts."""
+        """Whether something that must be known before anything starts could not be read."""
         return self.stop.startswith(UNKNOWN)
 
     @property
@@ -71,7 +71,7 @@ class ApplyResult:
 
 
 def with_not_planned(shell: RunContext, result: ApplyResult) -> ApplyResult:
-    """The result with the requests that this pass passed over, as nobody has planned them."""
+    """The result with the requests that this pass skipped because they have no plan."""
     if result.stop or result.interrupted:
         return result
     seen = read_current_state(shell, shell.ledger_store.read())

@@ -1,7 +1,7 @@
 """Apply: one pass that carries out everything that is approved, open now and unfinished.
 
-Ledger before effect: compare-and-swap pushes a step's events before its effects, and outcomes go
-with the next step. If a pass is killed at any point, the next one finishes it.
+Ledger before effect: gitbot pushes the events of a step by compare-and-swap before its effects, and
+outcomes with the next step. If a pass is killed at any point, the next one finishes its work.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ from gitbot.workflows.apply.effects import (
     with_last_event,
 )
 from gitbot.workflows.apply.pass_progress import show_how_far
-from gitbot.workflows.apply.pass_state import OnLook, PassState
-from gitbot.workflows.apply.readable_tip import read_tip
+from gitbot.workflows.apply.pass_state import OnLook, PassState, read_tip
 from gitbot.workflows.apply.result import ApplyResult, NodeDone
 from gitbot.workflows.apply.snapshot_sanity import (
     ending_vms_unchanged,
@@ -56,7 +55,7 @@ from gitbot.workflows.ledger.anchor import read_anchor, write_cluster_anchor, wr
 from gitbot.workflows.ledger.writer import LOST_RACES, Journal, retried
 from gitbot.workflows.pulls.statuses import write_refusals, write_statuses
 
-ASK_FORGE = 60  # seconds after which the forge is asked again even if nothing was merged
+ASK_FORGE = 60  # seconds until the forge is read again even if nothing was merged
 MAX_RUNTIME = 3600
 
 
@@ -77,9 +76,9 @@ def apply(
 ) -> ApplyResult:
     """One pass: until nothing more can start or end, or `max_runtime` seconds are over.
 
-    If `start` is False, nothing new starts: running moves are observed and recalled. The pass waits
-    for an opening within `wait_for_opening` seconds, because the next pass may come late. `on_look`
-    gets every snapshot that is taken. Raises InvalidInput at its end if the base branch has errors,
+    If `start` is False, nothing new starts: gitbot watches and recalls running moves. The pass
+    waits for an opening within `wait_for_opening` seconds, because the next pass may be late.
+    `on_look` gets every snapshot. Raises InvalidInput at its end if the base branch has errors,
     RepositoryError if it was rewritten, and ForgeError if the forge could not be read.
     """
     run = _begin(shell, on_look, ends_at=shell.clock.now() + max_runtime)
@@ -100,9 +99,9 @@ def apply(
         with suppress(GitbotError):
             _write_rest(run)
         raise
-    with suppress(ConflictError):  # the next look at the cluster shows the outcome
+    with suppress(ConflictError):  # the next read of the cluster shows the outcome again
         _write_rest(run)
-    if not shell.interrupted():  # an ending run has only seconds left: the next one reports
+    if not shell.interrupted():  # an interrupted pass has only seconds left: the next one reports
         report(run)
     if start and (trouble := run.unread or run.broken):
         raise trouble
@@ -110,7 +109,7 @@ def apply(
 
 
 def _write_rest(run: PassState) -> None:
-    """Write the outcomes, and give back the claims of which nothing was sent."""
+    """Write outcomes, and return claims of which nothing was sent."""
     shell, journal = run.shell, run.journal
 
     def once() -> None:
@@ -124,10 +123,10 @@ def _write_rest(run: PassState) -> None:
 
 
 def _wait(run: PassState, follows: _NextLook, opening: int) -> None:
-    """Wait until another look is worth it; `opening` is when something may start, or 0."""
+    """Wait until the next step is worthwhile; `opening` is when something may start, or 0."""
     shell = run.shell
     if opening:
-        run.judged = False  # the verdict may be out of date by then
+        run.judged = False  # the cluster may have changed by then
         heads = (run.journal.ledger.head, run.base.commit)
         wait_for_opening_at(opening, shell, run.journal, heads, ends_at=run.ends_at)
     elif follows is _NextLook.LOOK:
@@ -137,7 +136,7 @@ def _wait(run: PassState, follows: _NextLook, opening: int) -> None:
 
 
 def report(run: PassState) -> None:
-    """Report the state of everything on the forge. A failure to write stops nothing."""
+    """Report the state of everything on the forge. A failed write stops nothing."""
     shell, ledger, waiting = run.shell, run.journal.ledger, run.steps.waiting
     try:
         write_statuses(shell, run.approvals.approved, ledger, waiting, stop=run.stop)
@@ -150,7 +149,7 @@ def report(run: PassState) -> None:
 
 
 def opens_soon(run: PassState, within: int) -> int:
-    """When the next waiting move may start, in seconds UTC; 0 if not within that many seconds."""
+    """When the next waiting move may start (UTC seconds); 0 if not within `within` seconds."""
     now = run.shell.clock.now()
     times = [item.until for item in run.steps.waiting if now < item.until <= now + within]
     return min(times) if times and not run.stop else 0
@@ -204,7 +203,7 @@ def _run_step(run: PassState, *, start: bool) -> _NextLook:
         return _NextLook.LOOK_SOON
     steps = next_steps(view)
     if steps.effects and run.journal.wait_for_turn():
-        return _NextLook.LOOK_AT_ONCE  # the look is too old to act on
+        return _NextLook.LOOK_AT_ONCE  # waiting made the snapshot too old to act on
     known = no_pending_creation(shell.cluster, steps) and ending_vms_unchanged(
         shell.cluster, view, steps
     )
@@ -229,14 +228,14 @@ def _run_step(run: PassState, *, start: bool) -> _NextLook:
     show_how_far(shell, run.journal.seen, run.approvals.approved, run.requests)
     acted = _act(run, view, steps, began=began)
     if any(getattr(event, "outcome", "") == STORED_DIFFERENTLY for event in run.journal.unwritten):
-        return _NextLook.LOOK_AT_ONCE  # to delete what the server stored otherwise
+        return _NextLook.LOOK_AT_ONCE  # to delete what the server stored with another spec
     if steps.in_flight or any(item.retry for item in steps.waiting):
         return _NextLook.LOOK
     return _NextLook.LOOK_SOON if acted else _NextLook.NOTHING
 
 
 def _refresh_approvals(run: PassState, ledger: Ledger) -> None:
-    """Ask the forge again if there may be a merge or an approval by gitbot, or time has passed."""
+    """Read the forge again if there may be a new merge or approval, or after ASK_FORGE seconds."""
     now = run.shell.clock.now()
     key = (
         run.base.commit,
@@ -273,7 +272,7 @@ def _view(run: PassState) -> ExecutorInput:
 
 
 def stop_reason(run: PassState, *, start: bool) -> str:
-    """Why nothing may start now, or "". Everything stops if something cannot be read."""
+    """Why nothing may start now; "" if it may. Anything that cannot be read stops all starts."""
     if not start:
         return "nothing is started by this command"
     flag = run.source_stop or ledger_stop(run.journal.ledger, run.shell.cluster_name)
@@ -281,7 +280,7 @@ def stop_reason(run: PassState, *, start: bool) -> str:
 
 
 def _reread_stop_reason(run: PassState) -> str:
-    """Read the stop flag again; called before every effect."""
+    """Read the stop flag again, before every effect: a person may have set it since."""
     try:
         run.journal.read()
     except GitbotError as error:
@@ -295,11 +294,11 @@ def _act(run: PassState, view: ExecutorInput, steps: Steps, *, began: float) -> 
     acted, head = False, run.journal.ledger.head
     refused: dict[RequestId, ClusterRefused] = {}
     for effect in steps.effects:
-        if run.shell.interrupted():  # the next pass does what the ledger has as intended
+        if run.shell.interrupted():  # the next pass performs what the ledger announces
             return acted
         if run.shell.timer() - began >= FENCE.send:
             run.shell.say(TOO_LATE)
-            return True  # look again, and decide again
+            return True  # read and decide again
         if not isinstance(effect, DeleteMigration):
             stop = _reread_stop_reason(run)
             if stop:
@@ -308,9 +307,10 @@ def _act(run: PassState, view: ExecutorInput, steps: Steps, *, began: float) -> 
                 return acted
             older = not isinstance(effect, CreateMigration) and run.journal.ledger.head != head
             if older or base_head(run.shell) != run.base.commit:
-                return True  # decided on an older base, or about nodes on an older ledger
+                # the decision was made on an older base, or about nodes on an older ledger
+                return True
         if isinstance(effect, CreateMigration) and effect.approved.id in refused:
-            continue  # no node is emptied without its cordon
+            continue  # A node that could not be cordoned must not be emptied.
         if isinstance(effect, CreateMigration) and (
             reason := reason_to_skip(run.shell, view, run.journal.seen, effect)
         ):
@@ -328,6 +328,6 @@ def _act(run: PassState, view: ExecutorInput, steps: Steps, *, began: float) -> 
         run.created += sum(event.state is MoveState.CREATED for event in outcome)
         run.states.update(str(event.state) for event in outcome if event.state in FINAL_STATES)
         acted = acted or not isinstance(effect, LabelNode)
-    if refused:  # other requests have gone on
+    if refused:  # raised last, so that other requests continue
         raise next(iter(refused.values()))
     return acted

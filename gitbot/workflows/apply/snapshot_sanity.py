@@ -1,7 +1,7 @@
-"""Whether a look at the cluster can be believed, and whether what follows from it is so.
+"""Whether a snapshot can be trusted, and whether the conclusions from it still hold.
 
-A list may be older than what was seen before, or lack most of what is there. Nothing is concluded
-from such a list; and what would end a move is asked for once more, by name.
+An API server may answer with a list that is older than one before, or that lacks most objects.
+gitbot concludes nothing from such a list, and reads objects again by name before it ends a move.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gitbot.model.ledger.events import FINAL_STATES, MoveChanged
 from gitbot.ports.cluster import Cluster
 from gitbot.workflows.core.context import RunContext
 
-LOOK_SECONDS = 300  # much longer than a slow cluster takes to be read
-PATIENCE = 60  # seconds until fewer objects are believed, and until older ones are an error
+LOOK_SECONDS = 300  # much longer than reading a slow cluster takes
+PATIENCE = 60  # seconds until fewer objects are accepted, and until an older list is an error
 
 
 @dataclass(slots=True, kw_only=True)
 class SnapshotSanity:
-    """What the looks of one pass have shown. Mutable."""
+    """What the snapshots of one pass have shown. Mutable."""
 
     newest: int = 0  # resourceVersion
     nodes: int = 0
@@ -31,7 +31,7 @@ class SnapshotSanity:
     doubted_since: int = 0
 
     def doubt(self, snapshot: ClusterSnapshot, now: int) -> str:
-        """Why a look cannot be believed yet, or "". Raises SnapshotError if it stays so."""
+        """Why a snapshot is not trusted yet, or "". Raises SnapshotError after PATIENCE seconds."""
         lasting, passing = self._lasting(snapshot), self._passing(snapshot)
         if not (lasting or passing):
             self._take(snapshot)
@@ -75,7 +75,7 @@ class SnapshotSanity:
 
 
 def ending_vms_unchanged(cluster: Cluster, view: ExecutorInput, steps: Steps) -> bool:
-    """Whether the VMs of moves that would end are as the look showed them."""
+    """Whether the VMs of moves that would end still are as the snapshot showed them."""
     ends = (
         event
         for event in steps.events
@@ -93,17 +93,17 @@ def ending_vms_unchanged(cluster: Cluster, view: ExecutorInput, steps: Steps) ->
 
 
 def is_stale_look(shell: RunContext, seen: int, looked: float) -> bool:
-    """Whether nothing is announced on a look any more: the process, or the machine, stood still.
+    """Whether a snapshot is too old to announce anything: the process or the machine was suspended.
 
-    `seen` is from the clock (seconds UTC), `looked` from the timer.
+    `seen` is from the clock (UTC seconds), `looked` from the timer.
     """
     return shell.clock.now() - seen > LOOK_SECONDS or shell.timer() - looked > LOOK_SECONDS
 
 
 def no_pending_creation(cluster: Cluster, steps: Steps) -> bool:
-    """Whether what the steps take as never created is not there, and cannot come any more.
+    """Whether migrations that the steps take as never created are absent, and can no longer appear.
 
-    The time is the server's: our own clock may be ahead of the one that gave the claim its limit.
+    Uses the server's time: our own clock may be ahead of the one that limited the claim.
     """
     since = max((item.since for item in steps.absent), default=0)
     if since and cluster.server_time() < since:

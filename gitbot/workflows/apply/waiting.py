@@ -10,8 +10,8 @@ from gitbot.model.text.instants import format_instant
 from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.ledger.writer import Journal
 
-POLL = 5  # seconds between looks while a migration is running
-LONGEST_PAUSE = 600  # seconds without any look at the cluster; then the snapshot is published again
+POLL = 5  # seconds between reads while a migration is running
+LONGEST_PAUSE = 600  # seconds without any read of the cluster; then the snapshot is published again
 LOOK_ANYWAY = 30  # seconds until the whole cluster is read again although no phase changed
 
 Stages = Mapping[str, str]  # UID of a migration -> its stage
@@ -19,14 +19,15 @@ Heads = tuple[str, str]  # commits: of the ledger, of the base branch
 
 
 def wait_for_progress(shell: RunContext, seen: Stages, *, ends_at: int) -> None:
-    """Wait until a migration begins, copies or ends, or the next whole look is due.
+    """Wait until a migration begins, copies or ends, or the next whole read is due.
 
-    `seen` are the stages at the look that the last step was based on, so changes since then count
-    as progress. A new migration counts once it is past pending.
+    `seen` are the stages in the snapshot of the last step, so later changes count as progress. A
+    new migration counts once it is past pending.
     """
     clock = shell.clock
     since = clock.now()
-    while 0 <= clock.now() - since < LOOK_ANYWAY and clock.now() < ends_at:  # it may step back
+    # the clock may step back
+    while 0 <= clock.now() - since < LOOK_ANYWAY and clock.now() < ends_at:
         clock.sleep(min(POLL, ends_at - clock.now()))
         if shell.interrupted():
             return
@@ -40,7 +41,7 @@ def wait_for_progress(shell: RunContext, seen: Stages, *, ends_at: int) -> None:
 def wait_for_opening_at(
     opening: int, shell: RunContext, journal: Journal, heads: Heads, *, ends_at: int
 ) -> None:
-    """Wait until the opening, or until something is merged, held or cancelled."""
+    """Wait until the opening, or until a merge, hold or cancel."""
     shell.say(f"waits for the opening at {format_instant(opening)}")
     until = min(opening, ends_at, shell.clock.now() + LONGEST_PAUSE)
     wait_for_change(shell, journal, heads, until=until, look=LOOK_ANYWAY)

@@ -1,1 +1,1 @@
-"""Which plans are approved, by whom, and whether that still holds."""
+"""Which plans are approved, by whom, and whether their approval still counts."""

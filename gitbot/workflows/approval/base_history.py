@@ -1,4 +1,4 @@
-"""Compares the history of the base branch with what the ledger remembers of it."""
+"""Whether the base branch still contains the commits that the ledger remembers of it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from gitbot.workflows.core.context import RunContext
 def check_history(shell: RunContext, ledger: Ledger, base: str) -> None:
     """Raises RepositoryError if the base branch lost a commit that was shown or carried out.
 
-    gitbot does not show, propose or apply anything on a rewritten base: what was approved there is
-    unknown. A person who rewrote it on purpose confirms it with `gitbot hold` and `gitbot resume`.
+    gitbot does not show, propose or apply anything on a rewritten base: nothing shows what was
+    approved there. A person who rewrote it on purpose confirms that with `gitbot hold` and `gitbot
+    resume`.
     """
     if (error := history_error(shell, ledger, base)) is not None:
         raise error
 
 
 def history_error(shell: RunContext, ledger: Ledger, base: str) -> RepositoryError | None:
-    """The error of a base branch that lost such a commit; None if it has them all."""
+    """The error if the base branch lost such a commit; None if it has them all."""
     commit = lost_commit(shell, ledger, base)
     if not commit:
         return None
@@ -37,7 +38,7 @@ def history_error(shell: RunContext, ledger: Ledger, base: str) -> RepositoryErr
 
 
 def lost_commit(shell: RunContext, ledger: Ledger, base: str) -> str:
-    """A commit that the base branch lost and nobody accepted that, or ""."""
+    """A commit that the base branch lost without a person's confirmation; "" if there is none."""
     seen = seen_commits(ledger, shell.cluster_name)
     return next((commit for commit in seen if not is_part_of(shell, commit, base)), "")
 
@@ -45,7 +46,7 @@ def lost_commit(shell: RunContext, ledger: Ledger, base: str) -> str:
 def seen_commits(ledger: Ledger, cluster: str) -> tuple[str, ...]:
     """The newest base that a plan was shown on, and the newest merge that was accepted.
 
-    Only since a person last resumed the cluster.
+    Only events since a person last resumed the cluster: `gitbot resume` accepts a rewritten branch.
     """
     shown, merged = "", ""
     for event in reversed(ledger.events):
@@ -54,13 +55,14 @@ def seen_commits(ledger: Ledger, cluster: str) -> tuple[str, ...]:
                 break
             case PlanShown():
                 shown = shown or event.shown.base
-            case MoveApproved() | ConcernChanged(state=ConcernState.AUTO):  # not what ends later
+            # events that start something
+            case MoveApproved() | ConcernChanged(state=ConcernState.AUTO):
                 merged = merged or event.commit
     return tuple(dict.fromkeys(commit for commit in (shown, merged) if commit))
 
 
 def is_part_of(shell: RunContext, commit: str, base: str) -> bool:
-    """Whether a commit is reachable from the base; False for an unknown commit, and for ""."""
+    """Whether a commit is reachable from the base; False for an unknown commit and for ""."""
     repository = shell.repository
     known = commit and repository.resolve(commit) is not None
     return bool(known) and repository.is_ancestor(commit, base)

@@ -1,4 +1,4 @@
-"""Whose approval a plan has and whose it waits for: owners of the protected base, asked now."""
+"""Owner approvals of a plan, given or missing; the protected base branch names the owners."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gitbot.workflows.core.revision_engine import RevisionEngine, drained_nodes
 
 @dataclass(slots=True, kw_only=True)
 class CurrentClusterFacts:
-    """The newest settings, and the labels of nodes: read at most once, only if somebody asks."""
+    """The newest settings, and labels of nodes, which are read at most once and only if needed."""
 
     shell: RunContext
     settings: Settings
@@ -44,7 +44,7 @@ def owners_at(
 ) -> OwnershipRules | None:
     """Who owns what at a commit of the base branch; None if its configuration has errors.
 
-    A commit without a configuration has the newest one.
+    For a commit without a configuration file, the newest settings count.
     """
     data = shell.repository.read_blob(commit, CONFIGURATION_FILE)
     settings = present.settings if data is None else _read(data)
@@ -70,7 +70,7 @@ def consents(
     intents: IntentSet,
     facts: MergedPull,
 ) -> tuple[OwnerApproval, ...]:
-    """Every consent that a plan needs for its requests, given or not, sorted."""
+    """Every owner approval that a plan needs for its requests, given or not, sorted."""
     moves = document.plan.moves
     needs = {
         need
@@ -97,10 +97,10 @@ def consented(
     records: tuple[PlanShown, ...] = (),
     proposal: ProposalFact | None = None,
 ) -> JudgedPlan:
-    """The plan of an open pull request with who approved what, among the owners of the base.
+    """The plan of an open pull request with its owner approvals; the base branch names the owners.
 
-    `records` are what was shown on it; of gitbot's own, `proposal` is its file. A merge group is no
-    pull request: owners are asked on those in it.
+    `records` are the plans shown on it; `proposal` is the file of gitbot's own pull request. A
+    merge group (`pull` is None) needs no approval of its own: its pull requests do.
     """
     owners = owners_at(shell, base.commit, CurrentClusterFacts(shell=shell, settings=base.settings))
     if owners is None or not owners.asks:
@@ -119,10 +119,10 @@ def awaiting(
     document: PlanDocument,
     facts: MergedPull,
 ) -> list[Approved]:
-    """The requests of a merged plan; those whose owners have not approved say what they wait for.
+    """Requests of a merged plan; `consent` of their terms lists owners who have not approved.
 
-    Owners are those of the base branch as it was when the plan was shown: a pull request cannot
-    name the owners who approve it.
+    Owners are taken from the base branch as it was when the plan was shown: a pull request must not
+    choose the owners who approve it.
     """
     return [_judged(shell, present, item, document, facts) for item in requests]
 
@@ -163,10 +163,10 @@ def _judged(
 
 
 def _bases_of(shell: RunContext, approval: Approval, facts: MergedPull) -> tuple[str, ...]:
-    """The commits of the base branch whose owners are asked: those before the merge.
+    """The commits of the base branch whose owners must approve: all are from before the merge.
 
-    That of the plan shown; for a proposal the parent of the merge, and what gitbot planned it on:
-    a rebase puts every commit of the branch on the base, and one of them may name other owners.
+    The base of the plan shown. For a proposal, the parent of the merge and the base of its plan: a
+    rebase puts every commit of the branch on the base, and one of them may change the owners.
     """
     shown = [
         record.shown.base
@@ -181,7 +181,7 @@ def _bases_of(shell: RunContext, approval: Approval, facts: MergedPull) -> tuple
 
 
 def _intents(shell: RunContext, owners: OwnershipRules, item: Approved) -> IntentSet:
-    """The requests as merged. Only their files are read, unless one has moved since."""
+    """The requests as merged. Reads only their files, unless an intent has moved to another."""
     commit = item.approval.commit
     wanted = {move.intent for move in item.moves if isinstance(move.request, MigrationRequestId)}
     if not wanted:

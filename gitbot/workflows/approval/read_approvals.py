@@ -1,4 +1,4 @@
-"""What is approved, read from the forge and the ledger when it is applied."""
+"""What is approved now, read from forge, Git and ledger. In doubt, a merge approves nothing yet."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from gitbot.workflows.ledger.kept_plans import plan_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approvals:
-    """All approvals in order, and the merges that approved nothing."""
+    """All approvals, oldest merge first, and the merges that approved nothing."""
 
     approved: tuple[Approved, ...]
     refused: tuple[NotApproved, ...]
@@ -90,7 +90,7 @@ def read_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> A
 
 
 def begun_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> Approvals:
-    """What the ledger knows of open requests, paused, on today's terms. The forge is not asked."""
+    """Open requests from the ledger alone, paused: for passes that cannot read the forge."""
     records = fold_requests(ledger, shell.cluster_name)
     begun = StartedRequests(cluster=shell.cluster_name, ledger=ledger, records=records)
     approved = (
@@ -105,8 +105,8 @@ def begun_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> 
 def first_pull(ledger: Ledger, cluster: str) -> int:
     """The lowest pull request number in the ledger: merges of older ones approve nothing.
 
-    1 if a number may be missing: a run may end after opening a pull request and before recording
-    it.
+    1 if a number may be missing: a pass can end after it opened a pull request and before it
+    recorded its number.
     """
     concerns = ledger.concerns(cluster)
     proposed = {event.file for event in concerns if event.state is ConcernState.PROPOSED}
@@ -123,10 +123,10 @@ def first_pull(ledger: Ledger, cluster: str) -> int:
 def _decide(
     shell: RunContext, ledger: Ledger, pull: PullRequest, ended: Mapping[RequestId, int]
 ) -> tuple[Approval | NotApproved, MergedPull | None]:
-    """What a merge approved, and its facts. Reads reviews only if it can still have an effect.
+    """What a merge approved, and its facts. Reads reviews only if they can still matter.
 
-    The history of merges keeps growing; for those whose requests have all ended, the forge is not
-    asked again, and there are no facts.
+    The history of merges only grows. If all requests of a merge have ended, gitbot does not ask the
+    forge again, and returns no facts.
     """
     facts = merged_pull(shell, ledger, pull)
     if _is_settled(ledger, facts, ended):
@@ -142,7 +142,7 @@ def _decide(
 def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int]) -> bool:
     """Whether every request of every plan shown on the pull request has ended.
 
-    `ended` has their highest moves: a proposal with higher ones would still add to its request.
+    `ended` has their highest moves: a proposal with higher ones still adds to its request.
     """
     shown = {facts.proposal.digest} if facts.proposal else {item.digest for item in facts.records}
     for digest in shown - {""}:
@@ -157,7 +157,7 @@ def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int
 
 
 def _not_part(shell: RunContext, ledger: Ledger, pull: PullRequest, base: str) -> NotApproved:
-    """The refusal for a merge that the base branch has not, or not yet, or that nobody names."""
+    """Refusal of a merge that is not (or not yet) on the base branch, or has no known commit."""
     reason = f"its merge {pull.merge_commit[:12]} is no longer part of {shell.base_branch}"
     if not pull.merge_commit:
         reason = "nothing is approved: the forge does not say which commit its merge is"
@@ -166,7 +166,7 @@ def _not_part(shell: RunContext, ledger: Ledger, pull: PullRequest, base: str) -
 
 
 def _edited(shell: RunContext, ledger: Ledger, pull: PullRequest, base: str) -> NotApproved | None:
-    """Why a proposal file that was edited, or that Git cannot read, approves nothing."""
+    """Refusal of a proposal file that was edited or is unreadable; None if it is intact."""
     concern = _concern_of(shell, pull)
     if not concern:
         return None
@@ -188,9 +188,9 @@ def _edited(shell: RunContext, ledger: Ledger, pull: PullRequest, base: str) -> 
 
 
 def is_unmodified_proposal(shell: RunContext, ledger: Ledger, rev: str, concern: str) -> bool:
-    """Whether gitbot wrote the concern's proposal file at a commit; True if there is none.
+    """Whether gitbot wrote the concern's proposal file at a commit; True if there is no file.
 
-    Raises RepositoryError if it cannot be read.
+    Raises RepositoryError if Git cannot read it.
     """
     data = shell.repository.read_blob(rev, proposal_file(shell.cluster_name, concern))
     record = fold_concern(ledger, cluster=shell.cluster_name, concern=concern)
@@ -202,7 +202,7 @@ def file_digest(data: bytes) -> str:
 
 
 def _unknown_plan(approval: Approval) -> NotApproved:
-    """The refusal for a proposal file with a digest that gitbot never showed: written by hand."""
+    """Refusal of a proposal file whose digest gitbot never showed: a person wrote it by hand."""
     return NotApproved(
         pull_request=approval.pull_request,
         reason=f"nothing is approved: the ledger knows no plan {approval.digest[:19] or '(none)'}",
@@ -212,9 +212,9 @@ def _unknown_plan(approval: Approval) -> NotApproved:
 
 
 def _intent_changed_reason(shell: RunContext, begun: StartedRequests, approval: Approval) -> str:
-    """Why a merge does not approve what was shown: what its plan rests on changed before it.
+    """Why a merge does not approve the plan shown: an intent of the plan changed before the merge.
 
-    What the ledger has accepted is not judged again: later edits are the business of its terms.
+    Plans that the ledger has accepted are not judged again: their terms handle later edits.
     """
     document = plan_of(begun.ledger, approval.digest)
     if document is None or begun.accepted(approval.digest):
@@ -232,7 +232,7 @@ def _intent_changed_reason(shell: RunContext, begun: StartedRequests, approval: 
 
 
 def _auto_approved(shell: RunContext, ledger: Ledger) -> list[Approval]:
-    """What gitbot has approved by itself, within policy."""
+    """Plans that gitbot approved itself, within policy."""
     return [
         Approval(
             digest=event.digest,
@@ -262,7 +262,7 @@ def _concern_of(shell: RunContext, pull: PullRequest) -> str:
 
 
 def merged_pull(shell: RunContext, ledger: Ledger, pull: PullRequest) -> MergedPull:
-    """The facts about one merged pull request, but not how many reviews are required."""
+    """The facts about one merged pull request, except the number of required reviews."""
     concern = _concern_of(shell, pull)
     return MergedPull(
         number=pull.number,
@@ -306,7 +306,7 @@ def _requests(
     *,
     only: RequestId | None = None,
 ) -> list[Approved]:
-    """The requests of an approved plan on their terms; of a lapsed one, as they began."""
+    """Requests of an approved plan on current terms; if it lapsed, on those they started with."""
     document = plan_of(begun.ledger, approval.digest)
     if document is None or document.plan.cluster != shell.cluster_name:
         return []

@@ -1,4 +1,4 @@
-"""Compares plans with what was approved: who must approve again, and which plans no longer hold."""
+"""Whether reviews still cover the plan shown now, or the reviewers must approve again."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ MAX_SHOWN = 20
 def changed_since_review(
     forge: Forge, pull: PullRequest, shown: Iterable[tuple[int, str]], digest: str
 ) -> bool:
-    """Whether somebody must approve again, because the plan differs from the one shown then.
+    """Whether reviewers must approve again, because most of them saw another plan.
 
-    `shown` are times (seconds UTC) and digests, oldest first. The forge is asked how many approvals
-    a merge needs only if some are of this plan and others are not.
+    `shown` are times (UTC seconds) and digests, oldest first. Asks the forge for the number of
+    required approvals only if some reviews are of this plan and others are not.
     """
     known = tuple(shown)
     seen = [seen_at(known, review.time) for review in _approvals(pull)]
@@ -38,13 +38,13 @@ def changed_since_review(
     try:
         return not agreed or agreed < forge.reviews_required
     except ForgeError:
-        return True  # the required number is unknown
+        return True  # the forge does not say how many are required
 
 
 def must_approve_again(forge: Forge, pull: PullRequest, records: tuple[PlanShown, ...]) -> bool:
     """Whether the reviewers must approve again: a merge now would approve nothing.
 
-    The last of the records is what is shown now. Too few approvals are not our concern.
+    The last record is the plan shown now. Missing approvals are the forge's business, not gitbot's.
     """
     shown = [(item.time, item.digest) for item in records]
     digest = records[-1].digest
@@ -56,7 +56,7 @@ def must_approve_again(forge: Forge, pull: PullRequest, records: tuple[PlanShown
     try:
         required = forge.reviews_required
     except ForgeError:
-        return False  # apply reports it
+        return False  # apply reports the error
     if not required or len(approvals) < required:
         return False
     times = [*(item.time for item in records), *(item.time for item in pull.reviews)]
@@ -67,7 +67,7 @@ def must_approve_again(forge: Forge, pull: PullRequest, records: tuple[PlanShown
 
 
 def facts_if_merged_now(pull: PullRequest, records: tuple[PlanShown, ...]) -> MergedPull:
-    """The facts about an open pull request, as if it were merged at 0 by nobody."""
+    """MergedPull of a pull request that is still open (`merged_at=0`, `merged_by=""`)."""
     return MergedPull(
         number=pull.number,
         author=pull.author,
@@ -81,7 +81,7 @@ def facts_if_merged_now(pull: PullRequest, records: tuple[PlanShown, ...]) -> Me
 
 
 def _approvals(pull: PullRequest) -> tuple[PullReview, ...]:
-    """The latest review of each reviewer who may approve and does, of any head or plan."""
+    """The newest review of each reviewer with write permission, if it approves any head or plan."""
     newest: dict[str, PullReview] = {}
     for review in sorted(pull.reviews, key=lambda item: item.time):
         newest[review.reviewer] = review
@@ -103,7 +103,7 @@ def review_fact(review: PullReview) -> ReviewFact:
 
 
 def proposed(ledger: Ledger, cluster: str, concern: str) -> tuple[Superseded, ...]:
-    """The plans that gitbot's own pull request of a concern has shown, oldest first."""
+    """The plans that gitbot's own pull request for a concern has shown, oldest first."""
     return tuple(
         Superseded(digest=event.digest, head=event.commit, time=event.time)
         for event in ledger.concern(cluster, concern)

@@ -1,7 +1,7 @@
-"""What has begun is brought to an end, whatever becomes of its intent and its approval.
+"""Finishes requests that have started, even if their intent or approval has changed since.
 
-The ledger remembers on which terms a request began. If its approval no longer counts, nothing new
-of it starts; what runs is watched to its end, and its nodes come back.
+The ledger records the terms on which a request started. If its approval no longer counts, no
+further move of it starts; gitbot still watches running moves to their end and returns its nodes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from gitbot.published import PlanDocument
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnapprovedPlan:
-    """A plan of a request that began and is approved no more.
+    """A plan of a started request that is no longer approved.
 
-    `void`: the merge approves nothing. `paused`: nobody knows, as forge or Git do not say.
+    `void`: the merge approves nothing. `paused`: the forge or Git cannot say whether it does.
     """
 
     request: RequestId
@@ -38,7 +38,7 @@ class UnapprovedPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedRequests:
-    """The requests of one cluster that its ledger knows."""
+    """The requests of one cluster that its ledger has."""
 
     cluster: str
     ledger: Ledger
@@ -55,13 +55,13 @@ class StartedRequests:
     def terms(
         self, request: RequestId, document: PlanDocument, now: Terms | None, *, started: bool
     ) -> Terms:
-        """The terms of a request whose intent is gone (`now` is None) or void, as it began."""
+        """Terms, as it started, of a request whose intent was removed (`now` is None) or void."""
         removed = "its intent was removed" if now is None else ""
         entered = self._entered(request)
         terms = entered[0] if entered is not None else Terms()
         void = removed or (now.void if now else "")
         if started and entered is not None:
-            # as it began; but a window without schedule is open only while its file exists
+            # A window without schedule is the exception: it is open only while its file exists.
             void = removed if _is_open_ended(request) else ""
         terms = terms.replace(void=void)
         return terms.replace(maintenance=self._maintenance(document, request, bool(removed)))
@@ -84,14 +84,15 @@ class StartedRequests:
                     what = "is unknown" if known.unsure else "no longer counts"
                     paused = f"its approval {what}: {known.reason}"
                     if self._has_begun(name) and not known.unsure:
-                        void, paused = paused, ""  # before it began it may count again
+                        # A request that has not started may count again later, so it only waits.
+                        void, paused = paused, ""
                 found.append(
                     UnapprovedPlan(request=name, approval=entered[1], void=void, paused=paused)
                 )
         return tuple(found)
 
     def _entered(self, request: RequestId, digest: str = "") -> tuple[Terms, Approval] | None:
-        """The terms and the approval with which a request, or one plan of it, was accepted."""
+        """Terms and approval with which a request, or one plan of it, entered the ledger."""
         for event in reversed(self.ledger.requests(self.cluster)):
             if not isinstance(event, MoveApproved) or event.request != request:
                 continue
@@ -100,7 +101,7 @@ class StartedRequests:
         return None
 
     def _open_plans(self, record: RequestRecord, *, with_nodes: bool) -> tuple[str, ...]:
-        """The digests of a request's plans with moves, or nodes, that have not ended."""
+        """Digests of a request's plans with moves, or nodes, that have not ended."""
         known = record.id
         nodes = (
             fold_nodes(self.ledger, cluster=self.cluster, occurrence=known.occurrence)
@@ -124,7 +125,7 @@ class StartedRequests:
     def _maintenance(
         self, document: PlanDocument, request: RequestId, removed: bool
     ) -> Maintenance | None:
-        """The window's maintenance settings as they were when the first node began."""
+        """The window's maintenance settings as they were when its first node started."""
         if not isinstance(request, DrainId):
             return None
         begun = window_as_merged(self.ledger, cluster=self.cluster, occurrence=request.occurrence)

@@ -1,1 +1,1 @@
-"""Reads and writes the ledger, and guards it against rollback."""
+"""Reads and writes the ledger, and detects a rollback of its branch."""

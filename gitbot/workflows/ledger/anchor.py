@@ -1,8 +1,9 @@
-"""The ledger's anchors: its last line, in the cluster and on the forge, so that a rollback shows.
+"""Anchors of the ledger: its last line, kept in the cluster and on the forge to detect a rollback.
 
-Between two processes nothing else remembers how far the ledger was. The cluster's is written before
-each effect; without the right to its ConfigMap there is none, and gitbot says so. The forge's is a
-check on the base branch, written with each report. With an anchor that is ahead, nothing starts.
+Between two processes, nothing else remembers the length of the ledger. gitbot writes the cluster's
+anchor before each effect; without the right to its ConfigMap there is none, and gitbot says so. The
+forge's is a check on the base branch, written with each report. If an anchor is ahead, nothing
+starts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ WITHOUT = "the ledger has no anchor in the cluster: deploy/rbac/optional-ledger-
 NOT_FOUND = 404
 UNREADABLE = "the ledger's anchor cannot be read"
 CONTEXT = "gitbot/ledger"
-LOOK_BACK = 10  # commits of the base branch, the newest of which that has an anchor counts
+LOOK_BACK = 10  # commits of the base branch; the newest one with an anchor counts
 EMPTY = "no line"
 SUMMARY = """The last line of branch `gitbot/ledger`: its number, and its digest.
 
@@ -31,7 +32,7 @@ If gitbot does not find it there the next time, somebody changed the branch: it 
 
 
 def anchor_of(ledger: Ledger) -> str:
-    """Number and digest of the last line; "" for an empty ledger."""
+    """Number and digest of the last line; "" if the ledger is empty."""
     if not ledger.events:
         return ""
     last = ledger.events[-1]
@@ -39,7 +40,7 @@ def anchor_of(ledger: Ledger) -> str:
 
 
 def rollback_reason(ledger: Ledger, anchor: str, *, who: str = "the cluster") -> str:
-    """Why the ledger is not one that continues the one that somebody has an anchor of, or ""."""
+    """Why the ledger does not continue the anchored one; "" if it does."""
     number = anchor.partition(" ")[0]
     if not number.isdecimal():
         what = f"the ledger's anchor that {who} has is damaged: {shortened(anchor, 80)!r}"
@@ -58,27 +59,27 @@ def rollback_reason(ledger: Ledger, anchor: str, *, who: str = "the cluster") ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """What cluster and forge said of the ledger: a line, nothing (""), or why it cannot be read.
+    """The anchors of cluster and forge: a line, none (""), or why it cannot be read.
 
-    Read it before the ledger: others push first and anchor then, so that it is never ahead.
+    Read them before the ledger: writers push first and anchor then, so an anchor is never ahead.
     """
 
-    head: str | None = ""  # the cluster's; None: without the right to read it
+    head: str | None = ""  # the cluster's; None: no right to read it
     trouble: str = ""
     forge: str = ""
 
     def stop(self, ledger: Ledger) -> str:
-        """Why nothing may start on this ledger, or ""."""
+        """Why nothing may start on this ledger; "" if it may."""
         return self.trouble or self.missed(ledger)
 
     @property
     def known(self) -> dict[str, str]:
-        """What each place has of the ledger, if anything."""
+        """The anchored line by place, without empty ones."""
         places = {"the cluster": self.head, "the forge": self.forge}
         return {who: head for who, head in places.items() if head}
 
     def missed(self, ledger: Ledger) -> str:
-        """Which anchored line the ledger lacks, and what to do; "" if it has all that is known."""
+        """Which anchored line the ledger lacks, and what to do; "" if it has all anchored lines."""
         found = (rollback_reason(ledger, head, who=who) for who, head in self.known.items())
         return next(filter(None, found), "")
 
@@ -106,9 +107,9 @@ def _on_forge(shell: RunContext) -> str:
 
 
 def write_forge_anchor(shell: RunContext, ledger: Ledger, base: str) -> None:
-    """Tell the forge, at the newest commit of the base branch, what the ledger has.
+    """Write the forge's anchor at the newest commit of the base branch.
 
-    Only after its anchor was compared. A failure to write stops nothing.
+    Only after its old anchor was compared. A failed write stops nothing.
     """
     head = anchor_of(ledger)
     if head:
@@ -125,19 +126,20 @@ def _set_on_forge(shell: RunContext, head: str, base: str) -> None:
 
 
 def accept_current_ledger(shell: RunContext) -> None:
-    """Accept the ledger, even if it went back."""
+    """Accept the ledger as it is, even if it was rolled back."""
     head = anchor_of(shell.ledger_store.read())
     with suppress(ClusterForbidden):
-        if shell.cluster.ledger_anchor(shell.ledger_name):  # else it may have no place for one
+        # otherwise there may be no namespace for one
+        if shell.cluster.ledger_anchor(shell.ledger_name):
             shell.cluster.set_ledger_anchor(shell.ledger_name, head)
     _set_on_forge(shell, head or EMPTY, base_head(shell))
 
 
 def write_cluster_anchor(shell: RunContext, journal: Journal, known: str | None) -> str | None:
-    """Tell the cluster what the ledger has more than it knows; returns what it knows then.
+    """Anchor what the ledger has beyond `known`; returns what the cluster has then.
 
-    None: it cannot be told. Others write too: commands, and runs that ended. A first anchor is
-    written with this run's first line.
+    None: the anchor cannot be written. Commands and earlier passes write too, so a first anchor
+    waits for this pass's first line.
     """
     head = anchor_of(journal.ledger)
     if known in (None, head) or not (known or journal.written):
@@ -145,7 +147,7 @@ def write_cluster_anchor(shell: RunContext, journal: Journal, known: str | None)
     try:
         shell.cluster.set_ledger_anchor(shell.ledger_name, head)
     except GitbotError as error:
-        absent = isinstance(error, ClusterRefused) and error.code == NOT_FOUND  # the namespace
+        absent = isinstance(error, ClusterRefused) and error.code == NOT_FOUND  # 404: no namespace
         shell.say(WITHOUT if absent else f"the ledger is not anchored in the cluster: {error}")
         return None
     return head

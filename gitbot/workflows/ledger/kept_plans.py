@@ -1,4 +1,4 @@
-"""The approved plans that the ledger keeps, by digest."""
+"""The approved plans in the ledger, by digest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gitbot.published import PlanDocument, read_plan
 
 
 def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
-    """The reviewed plan of a digest; None if the ledger lacks it. Raises LedgerError if damaged."""
+    """The plan with a digest; None if the ledger lacks it. Raises LedgerError if damaged."""
     data = ledger.plans.get(digest)
     if data is None:
         return None
@@ -25,7 +25,7 @@ def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
 
 
 def check_plans(ledger: Ledger) -> None:
-    """Raises LedgerError if a plan is damaged, or if one that was approved is missing."""
+    """Raises LedgerError if a plan is damaged, or if an approved one is missing."""
     approved = {event.digest for event in ledger.events if isinstance(event, MoveApproved)}
     for digest in sorted(approved.union(ledger.plans)):
         if plan_of(ledger, digest) is None:
@@ -34,5 +34,5 @@ def check_plans(ledger: Ledger) -> None:
 
 @lru_cache(maxsize=128)
 def _read_once(data: bytes) -> PlanDocument:
-    """Cached: plans never change, and a pass asks for the same ones at every look."""
+    """Cached: plans never change, and a pass reads the same ones many times."""
     return read_plan(data)

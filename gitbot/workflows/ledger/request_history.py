@@ -17,7 +17,7 @@ from gitbot.workflows.ledger.kept_plans import plan_of
 
 
 def request_history(ledger: Ledger, cluster: str) -> RequestHistory:
-    """The past of every request of a cluster.
+    """The history of every request of a cluster.
 
     Planned healings have no digest yet: their move numbers continue over all healings of the rule.
     """
@@ -46,7 +46,7 @@ def _emptying(ledger: Ledger, cluster: str) -> Iterator[str]:
 
 
 def _approved_spec(ledger: Ledger, request: RequestId, record: RequestRecord) -> str:
-    """The digest of the spec that was approved first, "" if unknown."""
+    """The digest of the spec that was approved first; "" if unknown."""
     if isinstance(request, MigrationRequestId):
         intent = f"MigrationRequest/{request.namespace}/{request.name}"
     elif isinstance(request, DrainId):
@@ -65,7 +65,7 @@ def reservations(
     *,
     but: Iterable[RequestId] = (),
 ) -> tuple[Reservation, ...]:
-    """Places that approved, unfinished requests take, without those of the planned ids in `but`."""
+    """Places that approved, unfinished requests take, except those of the planned ids in `but`."""
     skipped = set(but)
     found = []
     for item in approved:
@@ -90,7 +90,7 @@ def reservations(
 def reservations_from_ledger(
     ledger: Ledger, records: Mapping[RequestId, RequestRecord]
 ) -> tuple[Reservation, ...]:
-    """Places that accepted, unfinished moves will take, as the ledger alone knows them."""
+    """Places that accepted, unfinished moves will take, as far as the ledger alone knows them."""
     allowed = {
         (event.request, event.move): event.terms.allowed
         for event in ledger.events

@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 def retried(decide: Callable[[], T]) -> T:
-    """Read, decide and write; repeat if somebody else wrote first, at last raise ConflictError.
+    """Read, decide and write; repeat if another process wrote first. Raises ConflictError at last.
 
-    `decide` must read everything again, so that what it writes fits what it lost to.
+    `decide` must read everything again, so that it decides on what the other process wrote.
     """
     for _ in range(LOST_RACES):
         try:
@@ -46,7 +46,7 @@ class Journal:
 
     @property
     def seen(self) -> Ledger:
-        """The ledger with the events that are not yet written."""
+        """The ledger with the events that are not written yet."""
         if not self._pending:
             return self.ledger
         return Ledger(
@@ -61,9 +61,10 @@ class Journal:
         return tuple(self._pending)
 
     def read(self) -> Ledger:
-        """Read again. If somebody else wrote, of unwritten outcomes only creations stay pending.
+        """Read again. If another process wrote, only unwritten creations stay pending.
 
-        The next look at the cluster shows the others again; a migration may be gone by then.
+        The next read of the cluster shows other outcomes again, but a migration may be deleted by
+        then.
         """
         ledger = self._store.read()
         if ledger.head != self.ledger.head:
@@ -90,9 +91,10 @@ class Journal:
         self.written += len(fresh)
 
     def wait_for_turn(self) -> bool:
-        """Sleep until one more push keeps to the limit; True if time passed."""
+        """Sleep until the limit allows one more push; True if time passed."""
         now = self._clock.now()
-        # the clock may step back: what then lies ahead says nothing of the last minute
+        # The wall clock may step back: pushes that seem to lie ahead do not count for the last
+        # minute.
         self._pushed = [time for time in self._pushed if 0 <= now - time < MINUTE]
         if len(self._pushed) < PUSHES:
             return False
@@ -101,7 +103,7 @@ class Journal:
 
 
 def _is_news(ledger: Ledger, event: KnownEvent) -> bool:
-    """Whether it says that a migration exists which the ledger has only announced."""
+    """Whether the event says that a migration exists which the ledger has only announced."""
     if not isinstance(event, MoveChanged) or event.state is not MoveState.CREATED:
         return False
     request = fold_requests(ledger, event.cluster).get(event.request)
