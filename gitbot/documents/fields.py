@@ -3,7 +3,8 @@
 Only this module of the room imports pydantic.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -16,6 +17,7 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticKnownError, core_schema
 
 from gitbot import calendar
 from gitbot.documents import formats, schemas
@@ -122,6 +124,26 @@ Instant = Annotated[
 TimeZone = Annotated[str, AfterValidator(calendar.zone), WithJsonSchema(schemas.ZONE)]
 DnsLabel = Annotated[str, AfterValidator(formats.dns_label), WithJsonSchema(schemas.LABEL_NAME)]
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneOf:
+    """Annotates a text that is one word of a table. Like `Literal`, but the table may grow."""
+
+    words: Callable[[], Collection[str]]
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._checked)
+
+    def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
+        return {"enum": [*self.words()], "type": "string"}
+
+    def _checked(self, value: Any) -> Any:
+        words = self.words()
+        if not isinstance(value, str) or value not in words:
+            expected = ", ".join(f"'{word}'" for word in words)
+            raise PydanticKnownError("literal_error", {"expected": expected})
+        return value
 
 
 class Metadata(Value):

@@ -23,7 +23,6 @@ LABEL_KEY = rf"({DNS_SUBDOMAIN}/)?{QUALIFIED}"
 CONCERN = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?"
 LABEL_VALUE = rf"({QUALIFIED})?"
 BAD_PATH = r"[\x00-\x1f\\\x7f]|(^|/)(\.{0,2}|\.git)(/|$)"
-_GITHUB_REPOSITORY = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
 _KEPT = 4096  # files repeat the same texts
 
 
@@ -126,11 +125,6 @@ def branch_name(text: str) -> str:
     if re.search(BAD_REF, text):
         raise Refusal("ref", "the name of a branch or tag", 'write it as "main", without refs/')
     return text
-
-
-def is_github_repository(text: str) -> bool:
-    """Whether the text is `owner/name` by GitHub's rules for both."""
-    return re.fullmatch(_GITHUB_REPOSITORY, text) is not None
 
 
 def repository_path(text: str) -> str:

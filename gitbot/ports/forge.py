@@ -7,6 +7,22 @@ from enum import StrEnum
 from typing import Protocol
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgeCapabilities:
+    """What a forge can do, as far as a workflow depends on it. The defaults suit any forge.
+
+    `own_clock`: it stamps comments and reviews with its own time, so nothing may be published for
+    another present. `plans_by_itself`: its CI checks and shows every pull request; without it, a
+    person types `gitbot check`. `status_characters` is the longest line of a check or status,
+    `text_bytes` the longest text of a check.
+    """
+
+    own_clock: bool = False
+    plans_by_itself: bool = False
+    status_characters: int = 140
+    text_bytes: int = 65_000
+
+
 class PullState(StrEnum):
     """Open, closed or merged."""
 
@@ -168,6 +184,10 @@ def marked(body: str, marker: str) -> str:
 
 class Forge(Protocol):
     """Where pull requests live. Raises ForgeError; ConflictError if a head moved first."""
+
+    @property
+    def capabilities(self) -> ForgeCapabilities:
+        """What workflows may expect of it; the same for the life of this value."""
 
     @property
     def bot(self) -> str:

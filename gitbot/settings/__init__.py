@@ -11,6 +11,7 @@ from gitbot.settings.configuration import (
     read_settings,
 )
 from gitbot.settings.forge import ForgeSettings
+from gitbot.settings.forge_types import is_github_repository
 from gitbot.settings.load_sources import LoadSettings
 from gitbot.settings.owners import NodeSettings, OwnerSettings
 
@@ -23,6 +24,7 @@ __all__ = [
     "NodeSettings",
     "OwnerSettings",
     "Settings",
+    "is_github_repository",
     "json_schema",
     "read_settings",
 ]

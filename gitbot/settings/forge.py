@@ -1,13 +1,14 @@
 """Where pull requests live."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from gitbot.documents import Path, Report, schemas, shown, value_at
-from gitbot.documents.fields import Text, Value
-from gitbot.documents.formats import branch_name, is_github_repository
+from gitbot.documents import Path, Report, schemas, value_at
+from gitbot.documents.fields import OneOf, Text, Value
+from gitbot.documents.formats import branch_name
+from gitbot.settings.forge_types import DEFAULT_FORGE, REPOSITORY_RULES
 
 Branch = Annotated[
     str,
@@ -17,14 +18,18 @@ Branch = Annotated[
 ]
 
 
+def _describe_repository(schema: dict[str, Any]) -> None:
+    wanted = [f"{kind}: {rule.wanted}" for kind, rule in sorted(REPOSITORY_RULES.items())]
+    schema["description"] = f"{'; '.join(wanted)}."
+
+
 class ForgeSettings(Value):
     """Where pull requests live."""
 
-    type: Literal["local", "github"] = Field(default="local", description="Kind of forge.")
-    repository: Text = Field(
-        default="origin",
-        description="github: owner/name or origin; local: path or remote of a bare repository.",
+    type: Annotated[str, OneOf(words=REPOSITORY_RULES.keys)] = Field(
+        default=DEFAULT_FORGE, description="Kind of forge."
     )
+    repository: Text = Field(default="origin", json_schema_extra=_describe_repository)
     base_branch: Branch = Field(default="main", description="Protected branch of the intents.")
     required_reviews: int | None = Field(
         default=None,
@@ -35,13 +40,10 @@ class ForgeSettings(Value):
 
 
 def check_repository(report: Report, value: Mapping[str, Any]) -> None:
-    """On GitHub `owner/name`, or the default; locally no address, which may hold a password."""
+    """The repository, by the rule of its forge; a type that is unknown has its own error."""
     path: Path = ("spec", "forge", "repository")
     name, kind = value_at(value, path), value_at(value, ("spec", "forge", "type"))
-    name = name if isinstance(name, str) else ""
-    if kind != "github" and "://" in name.removeprefix("file://"):
-        said = "found an address, expected the path or the remote of a bare repository"
-        report.at_value(path, "repository", said, "give a path, or write type: github")
-    if kind == "github" and name not in ("", "origin") and not is_github_repository(name):
-        said = f"found {shown(name)}, expected owner/name as on GitHub, or origin"
-        report.at_value(path, "repository", said, "mend it")
+    known = kind if isinstance(kind, str) and kind in REPOSITORY_RULES else DEFAULT_FORGE
+    if problem := REPOSITORY_RULES[known].problem(name if isinstance(name, str) else ""):
+        found, hint = problem
+        report.at_value(path, "repository", found, hint)

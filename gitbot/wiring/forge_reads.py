@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitbot.adapters.git import Git, GitRepository, copy_fetched, fetch_tips, no_access, read_ledger
+from gitbot.adapters.git import Git, GitRepository, copy_fetched, fetch_tips, read_ledger
 from gitbot.adapters.working_tree import temporary_folder
 from gitbot.errors import Bug, GitbotError, LedgerError, UsageError
 from gitbot.model.ledger.ledger import Ledger
@@ -36,13 +36,13 @@ def ask_forge(root: Path) -> ForgeTips:
     Raises LedgerError if the ledger is damaged.
     """
     try:
-        remote, branch, access = forge_here(root)
+        forge, branch = forge_here(root)
         with temporary_folder("asked") as folder:
             tips = fetch_tips(
-                remote,
+                forge.remote,
                 folder / "tips.git",
                 branches=(branch, "gitbot/ledger*"),
-                access=access or no_access,
+                access=forge.access,
             )
             ledger = read_ledger(tips, "gitbot/ledger")
             return ForgeTips(ledger=ledger, base_branch=branch, base=tips.resolve(branch) or "")
@@ -60,9 +60,9 @@ def at_forge(root: Path, *branches: str) -> Iterator[tuple[Repository | None, st
     with temporary_folder("asked") as folder:
         tips, stale = None, ""
         try:
-            remote, _, access = forge_here(root)
+            forge, _ = forge_here(root)
             directory = folder / "tips.git"
-            tips = fetch_tips(remote, directory, branches=branches, access=access or no_access)
+            tips = fetch_tips(forge.remote, directory, branches=branches, access=forge.access)
         except Bug:
             raise
         except GitbotError as error:
@@ -76,11 +76,11 @@ def fetched_now(root: Path) -> Iterator[str]:
 
     Raises RepositoryError and ForgeError.
     """
-    remote, branch, access = forge_here(root)
+    forge, branch = forge_here(root)
     with temporary_folder("asked") as folder:
         directory = folder / "fetched.git"
         only = (branch, "gitbot/*")
-        GitRepository.clone(remote, directory, access=access or no_access, only=only)
+        GitRepository.clone(forge.remote, directory, access=forge.access, only=only)
         yield str(directory)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gitbot.adapters.git import Git, GitRepository, is_commit_id
+from gitbot.adapters.git import GitRepository, is_commit_id, remote_address
 from gitbot.adapters.kustomize import build_kustomization, kustomize_program
 from gitbot.adapters.working_tree import temporary_folder
 from gitbot.errors import InvalidInput, RepositoryError, UnreachableError
@@ -40,8 +40,7 @@ def _remote(root: Path, repository: str) -> str:
     """A path, an address, or the address of a remote's name."""
     if (root / repository).exists():
         return str((root / repository).resolve())
-    known, address = Git.of_work_tree(root).attempt(["config", "--get", f"remote.{repository}.url"])
-    return repository if known else address
+    return remote_address(root, repository) or repository
 
 
 def built(files: Mapping[str, bytes], folder: str) -> bytes:

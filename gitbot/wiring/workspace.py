@@ -10,14 +10,12 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from gitbot.adapters.clock import SystemClock, seconds_counted
+from gitbot.adapters.forges.local import at_address
 from gitbot.adapters.git import (
-    Access,
-    Git,
     GitLedgerStore,
     GitRepository,
     address_of,
     author_of,
-    check_ref,
     ledger_name,
     no_access,
 )
@@ -35,12 +33,13 @@ from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import Forge
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
-from gitbot.settings import ForgeSettings, Settings, read_settings
+from gitbot.settings import Settings, read_settings
 from gitbot.wiring.clusters import open_cluster
+from gitbot.wiring.forges import connect
 from gitbot.wiring.report_store import report_keeper
 
 if TYPE_CHECKING:
-    from gitbot.adapters.forges.github import GitHub
+    from gitbot.adapters.forges.forge_type import Connection
     from gitbot.adapters.kubernetes import ClusterQuestions
     from gitbot.workflows.core.base_branch import BaseBranch
     from gitbot.workflows.core.context import Progress, RunContext
@@ -196,34 +195,31 @@ def open_workspace(
     """
     clock = clock or SystemClock()
     here = _settings_despite(root) if forgiving else settings_here(root)
-    github = None if copy else _github(root, here.forge)
-    remote = copy or (github.remote if github else _remote(root, here.forge))
+    forge = at_address(copy) if copy else connect(root, here.forge)
     with temporary_folder("mirror") as folder:
         base_branch = here.forge.base_branch
         name, email = _person(root) if as_person else OWN_NAME
         repository = GitRepository.clone(
-            remote,
+            forge.remote,
             folder / "mirror.git",
             name=name,
             email=email,
-            access=github.access if github else no_access,
+            access=forge.access,
             only=(base_branch, "gitbot/*"),
         )
-        base, settings = _protected(repository, base_branch, remote, forgiving=forgiving)
-        if github:
-            github.forge.require_reviews(settings.forge.required_reviews)
+        base, settings = _protected(repository, base_branch, forge.remote, forgiving=forgiving)
         yield Workspace(
             settings=settings,
             base=base,
             repository=repository,
-            forge=github.forge if github else _local_forge(remote, clock, name),
+            forge=forge.forge(settings.forge.required_reviews, name, clock),
             ledger=GitLedgerStore(repository),
             clock=clock,
             kubeconfig=kubeconfig,
             context=context,
             clusters=clusters if clusters is not None else {},
             rehearse_push=repository.rehearse_push,
-            ledger_name=ledger_name(remote),
+            ledger_name=ledger_name(forge.remote),
         )
 
 
@@ -253,13 +249,10 @@ def _protected(
     return base, _newest_settings(repository, base, data, forgiving=forgiving)
 
 
-def forge_here(root: Path) -> tuple[str, str, Callable[[], Access] | None]:
-    """The remote of the forge, its base branch, and access to it (None: none is needed)."""
+def forge_here(root: Path) -> tuple[Connection, str]:
+    """The forge, and its base branch. It opens no pull requests."""
     forge = _settings_despite(root).forge
-    github = _github(root, forge)
-    if github:
-        return github.remote, forge.base_branch, github.access
-    return _remote(root, forge), forge.base_branch, None
+    return connect(root, forge), forge.base_branch
 
 
 def settings_here(root: Path) -> Settings:
@@ -296,55 +289,3 @@ def _settings(data: bytes) -> Settings:
     if settings is None:
         raise InvalidInput("\n".join(str(finding) for finding in findings))
     return settings
-
-
-def _remote(root: Path, forge: ForgeSettings) -> str:
-    """Where the intents repository is: a path as written, or the address of a remote's name."""
-    named = forge.repository.removeprefix("file://")
-    if "/" in named or (root / named).is_dir():
-        return str((root / named).resolve())
-    name = check_ref(named)
-    address = _address(root, name).removeprefix("file://")
-    if not address and Git.of_work_tree(root).attempt(["rev-parse", "--git-dir"])[0] != 0:
-        raise UsageError(
-            f"{root} is not a Git repository",
-            hint="run gitbot in a clone of the intents repository, or make it one: `git init`, "
-            f"commit, add the remote {name}, push",
-        )
-    if not address:
-        raise UsageError(
-            f"{root} has no remote {name}",
-            hint="run gitbot in a clone of the intents repository, or set forge.repository",
-        )
-    return str((root / address).resolve()) if (root / address).exists() else address
-
-
-def _address(root: Path, name: str) -> str:
-    """The address of a remote of the work tree; "" if there is none."""
-    code, address = Git.of_work_tree(root).attempt(["config", "--get", f"remote.{name}.url"])
-    return address if code == 0 else ""
-
-
-def _local_forge(remote: str, clock: Clock, account: str) -> Forge:
-    from gitbot.adapters.forges.local.forge import LocalForge  # noqa: PLC0415 - one forge a run
-
-    directory = Path(remote)
-    inner = directory / ".git"
-    return LocalForge(inner if inner.is_dir() else directory, clock=clock, account=account)
-
-
-def _github(root: Path, forge: ForgeSettings) -> GitHub | None:
-    """GitHub with the credentials of the environment; None if the forge is another one.
-
-    Waits for GitHub take real time, no matter what the clock of the run says.
-    """
-    if forge.type != "github":
-        return None
-    from gitbot.adapters.forges.github import open_github  # noqa: PLC0415 - one forge a run
-
-    return open_github(
-        named=forge.repository,
-        origin=_address(root, "origin"),
-        base_branch=forge.base_branch,
-        clock=SystemClock(),
-    )

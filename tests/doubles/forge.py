@@ -12,6 +12,7 @@ from gitbot.ports.forge import (
     CheckRun,
     Comment,
     CommitStatus,
+    ForgeCapabilities,
     Issue,
     MergeMethod,
     PullRequest,
@@ -49,6 +50,10 @@ class MemoryForge:
         self.enforced = True  # False: people merge past the approvals, as administrators may
         self.clock_skew = 0
         self.writes = 0
+
+    @property
+    def capabilities(self) -> ForgeCapabilities:
+        return ForgeCapabilities()
 
     @property
     def bot(self) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from gitbot.adapters.forges.github.setup import GitHubChoices, workflow_files
 from gitbot.adapters.working_tree import ShippedTexts
-from gitbot.cli.commands.init import GitHubChoices, workflow_files
 from tests.forge import npm
 
 pytestmark = [pytest.mark.forge, pytest.mark.xdist_group("npm")]

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
+from gitbot.adapters.forges.github.setup import GitHubChoices, workflow_files
 from gitbot.adapters.working_tree import ShippedTexts
-from gitbot.cli.commands.init import GitHubChoices, workflow_files
 from gitbot.cli.shared.demo_story import CONFIGURATION
 from gitbot.kubernetes.objects import at, labels_of
 from gitbot.simulation.http.kubeconfig import write_kubeconfig

@@ -20,7 +20,7 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import KnownEvent
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.cluster import Gate, no_gate
-from gitbot.ports.forge import CheckRun, Issue, PullRequest, PullState
+from gitbot.ports.forge import CheckRun, ForgeCapabilities, Issue, PullRequest, PullState
 from tests.doubles.forge import MemoryForge
 from tests.doubles.repository import MemoryRepository
 from tests.torture.loop import Killed
@@ -263,6 +263,10 @@ class ForgePort:
     forge: MemoryForge
     bot: str = "gitbot"
     clock_skew: int = 0
+
+    @property
+    def capabilities(self) -> ForgeCapabilities:
+        return self.forge.capabilities
 
     @property
     def reviews_required(self) -> int:

@@ -17,9 +17,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = {
     "adapters": (
-        "clock forges.github forges.local.forge git kubernetes kustomize lazy_cluster "
-        "load_file progress_bar prometheus sandbox.policy_runner sandbox.seccomp "
-        "sandbox.worker_process signals snapshot_cluster working_tree"
+        "clock forges.forge_type forges.github forges.local forges.local.forge git kubernetes "
+        "kustomize lazy_cluster load_file progress_bar prometheus sandbox.policy_runner "
+        "sandbox.seccomp sandbox.worker_process signals snapshot_cluster working_tree"
     ),
     "audit": "",
     "calendar": "",
@@ -62,7 +62,7 @@ ROOMS = {
     "settings": "",
     "simulation": "",
     "snapshot": "",
-    "wiring": "clusters demo forge_reads manifests plan_worker workspace",
+    "wiring": "clusters demo forge_reads forges manifests plan_worker workspace",
     "workflows": (
         "apply ask audit author check comments core.base_branch core.context core.judged_plan "
         "core.plan_verdict core.published_snapshots core.revision ledger.request_history "

@@ -13,6 +13,7 @@ from gitbot.adapters.git.process import (
     check_ref,
     is_commit_id,
     no_access,
+    remote_address,
 )
 from gitbot.adapters.git.ref_state import RefState, move_ref, tip_of
 from gitbot.adapters.git.repository import GitRepository
@@ -34,5 +35,6 @@ __all__ = [
     "move_ref",
     "no_access",
     "read_ledger",
+    "remote_address",
     "tip_of",
 ]

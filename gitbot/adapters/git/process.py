@@ -103,6 +103,12 @@ def address_of(remote: str, access: Callable[[], Access]) -> tuple[str, Callable
     return plain, with_header
 
 
+def remote_address(work_tree: Path, name: str) -> str:
+    """The address of a remote of a work tree; "" if there is none."""
+    code, address = Git.of_work_tree(work_tree).attempt(["config", "--get", f"remote.{name}.url"])
+    return address if code == 0 else ""
+
+
 def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
     """Environment variables that exclude a user's and the system's Git configuration."""
     configuration = {**_CONFIGURATION, **access.configuration}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ import click
 from gitbot.cli.shared.options import output_option
 from gitbot.cli.shared.output import document_text
 from gitbot.cli.shared.session import print_progress, say
-from gitbot.errors import UsageError
 from gitbot.wiring import SystemClock, find_root
 
 if TYPE_CHECKING:
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from gitbot.wiring.workspace import Workspace
     from gitbot.workflows.comments import CommentResult
     from gitbot.workflows.core.context import RunContext
-
-_EVENT = "GITHUB_EVENT_PATH"
 
 
 @click.command("comment")
@@ -39,11 +35,12 @@ def comment(issue: int | None, identity: int | None, live: bool, output: str) ->
     code 1 if the command could not be carried out.
     """
     from gitbot.published import CommandOutcome  # noqa: PLC0415
+    from gitbot.wiring.forges import commented  # noqa: PLC0415
     from gitbot.wiring.workspace import open_workspace  # noqa: PLC0415
     from gitbot.workflows.comments import Texts, answer  # noqa: PLC0415
 
     if issue is None or identity is None:
-        issue, identity = _event(os.environ.get(_EVENT, ""))
+        issue, identity = commented(os.environ)
     clock = SystemClock()
     with open_workspace(find_root(Path.cwd()), clock=clock) as workspace:
         shells = tuple(
@@ -69,22 +66,6 @@ def show(result: CommentResult, output: str) -> None:
     say(f"comment {result.comment} on {result.number}: {words}{result.outcome}")
     if result.text:
         say(result.text)
-
-
-def _event(path: str) -> tuple[int, int]:
-    """Numbers of issue and comment in the event file of a job; nothing else in it is trusted."""
-    if not path:
-        raise UsageError(
-            "which comment is meant is not said",
-            hint=f"give --issue and --comment, or run in a job that has {_EVENT}",
-        )
-    try:
-        event: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-        return int(event["issue"]["number"]), int(event["comment"]["id"])
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path} is not an event about a comment") from error
 
 
 def _shell(workspace: Workspace, cluster: str, *, live: bool) -> RunContext:

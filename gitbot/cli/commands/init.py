@@ -2,65 +2,52 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from gitbot.documents.formats import is_github_repository
 from gitbot.errors import UsageError
 from gitbot.model.text.names import CONFIGURATION_FILE
-from gitbot.wiring import ShippedTexts
+from gitbot.wiring.forges import FORGES
 
-_LOCAL = "{type: local, repository: origin, baseBranch: main}"
+if TYPE_CHECKING:
+    from gitbot.wiring.forges import Choices, ForgeSetup
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _forge_options(function: F) -> F:
+    """Every option that only some forges use, with a help for each of them."""
+    found = [(kind, option) for kind, forge in FORGES.items() for option in forge.setup.options]
+    for _, option in reversed(found):
+        function = click.option(
+            option.flag,
+            default=option.default,
+            show_default=bool(option.default),
+            metavar=option.metavar,
+            help="; ".join(
+                f"{kind}: {each.help}" for kind, each in found if each.name == option.name
+            ),
+        )(function)
+    return function
 
 
 @click.command("init")
 @click.argument("directory", required=False, default=".", metavar="[DIR]")
 @click.option(
     "--forge",
-    type=click.Choice(("local", "github")),
+    type=click.Choice(tuple(FORGES)),
     default="local",
     show_default=True,
     help="Where pull requests live. With github, the workflows are written too.",
 )
 @click.option("--cluster", default="prod", show_default=True, help="Name of the first cluster.")
-@click.option("--repository", default="", metavar="OWNER/NAME", help="github: this repository.")
-@click.option(
-    "--action",
-    default="",
-    metavar="OWNER/NAME@COMMIT",
-    help="github: the repository that holds gitbot, pinned by its full commit.",
-)
-@click.option(
-    "--runs-on",
-    default="ubuntu-latest",
-    show_default=True,
-    metavar="LABELS",
-    help="github: the runner that reaches the cluster; several labels with commas.",
-)
-@click.option(
-    "--base-branch",
-    default="main",
-    show_default=True,
-    metavar="NAME",
-    help="github: the protected branch that the workflows act on.",
-)
-def init(
-    *,
-    directory: str,
-    forge: str,
-    cluster: str,
-    repository: str,
-    action: str,
-    runs_on: str,
-    base_branch: str,
-) -> None:
+@_forge_options
+def init(*, directory: str, forge: str, cluster: str, **given: str) -> None:
     """Write a working example into DIR: configuration, one intent of each kind, a README.
 
     With --forge github also the workflows that plan, show, apply, reconcile and answer comments;
@@ -82,19 +69,13 @@ def init(
     folder = Path(directory)
     if (folder / CONFIGURATION_FILE).exists():
         cluster = _cluster_of(folder / CONFIGURATION_FILE, cluster)
-    if forge == "local":
-        _check_local()
-        files = example_files(cluster=cluster, forge=_LOCAL)
-    else:
-        choices = GitHubChoices(
-            repository=repository, action=action, runner=runs_on, branch=base_branch
-        )
-        choices = completed(choices) if on_terminal() else choices
-        check_choices(choices)
-        repository = choices.repository
-        where = f"{{type: github, repository: {repository}, baseBranch: {choices.branch}}}"
-        files = example_files(cluster=cluster, forge=where, github=True)
-        files |= workflow_files(ShippedTexts().workflows(), choices, cluster=cluster)
+    setup = FORGES[forge].setup
+    choices = _choices(setup, given)
+    if on_terminal():
+        choices = completed(setup, choices)
+    check_choices(setup, choices)
+    files = example_files(cluster=cluster, forge=setup.settings(choices), steps=setup.readme)
+    files |= setup.files(choices, cluster)
     written, left = _write(folder, files, intents=f"intents/{cluster}")
     for path in written:
         click.echo(folder / path if directory != "." else path)
@@ -122,13 +103,20 @@ def _cluster_of(file: Path, wanted: str) -> str:
     )
 
 
-def _check_local() -> None:
-    """Raise UsageError for an option that only --forge github uses."""
-    context = click.get_current_context()
-    for name in ("repository", "action", "runs_on", "base_branch"):
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            option = "--" + name.replace("_", "-")
-            raise UsageError(f"{option} is about GitHub", hint="give --forge github as well")
+def _choices(setup: ForgeSetup, given: dict[str, str]) -> Choices:
+    """The options of the chosen forge. Raises UsageError for one that only another forge uses."""
+    source = click.get_current_context().get_parameter_source
+    named = {name for name in given if source(name) is not ParameterSource.DEFAULT}
+    for kind, forge in FORGES.items():
+        for option in forge.setup.options:
+            if option.name in named and option.name not in {own.name for own in setup.options}:
+                raise UsageError(
+                    f"{option.flag} is about {forge.title}", hint=f"give --forge {kind} as well"
+                )
+    return {
+        option.name: given[option.name] if option.name in named else option.default
+        for option in setup.options
+    }
 
 
 def _write(
@@ -157,88 +145,29 @@ def _write(
     return tuple(path for path in files if path not in left), tuple(dict.fromkeys(named))
 
 
-FOLDER = ".github/workflows"
-_ACTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[0-9a-f]{40}")
-_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
-_RUNNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(,[A-Za-z0-9][A-Za-z0-9._-]*)*")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitHubChoices:
-    """A person's choices for GitHub.
-
-    `repository` is OWNER/NAME of the intents, `action` OWNER/NAME@COMMIT of a gitbot repository,
-    `runner` one label, or several with commas, for the jobs that reach the cluster.
-    """
-
-    repository: str
-    action: str
-    runner: str = "ubuntu-latest"
-    branch: str = "main"
-
-
 def on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def completed(choices: GitHubChoices, ask: Callable[[str], str] | None = None) -> GitHubChoices:
+def completed(
+    setup: ForgeSetup, choices: Choices, ask: Callable[[str], str] | None = None
+) -> Choices:
     """The choices, with what is missing asked for; `ask` gets the question."""
     asking = ask or (lambda question: str(click.prompt(question, err=True)))
-    while wrong := [name for name, _ in _wrong(choices) if not getattr(choices, name)]:
-        answer = asking(_QUESTIONS[wrong[0]]).strip()
-        candidate = replace(choices, **{wrong[0]: answer})
-        if said := dict(_wrong(candidate)).get(wrong[0]):
+    questions = {option.name: option.question for option in setup.options if option.question}
+    while wrong := [name for name in dict(setup.problems(choices)) if not choices[name]]:
+        if wrong[0] not in questions:
+            break
+        answer = asking(questions[wrong[0]]).strip()
+        candidate = {**choices, wrong[0]: answer}
+        if said := dict(setup.problems(candidate)).get(wrong[0]):
             click.echo(said, err=True)
         else:
             choices = candidate
     return choices
 
 
-_QUESTIONS = {
-    "repository": "This repository on GitHub (OWNER/NAME)",
-    "action": "The repository that holds gitbot, with its full commit (OWNER/NAME@COMMIT)",
-}
-
-
-def check_choices(choices: GitHubChoices) -> None:
-    """Raise one UsageError for all choices that no workflow can use."""
-    if wrong := [text for _, text in _wrong(choices)]:
+def check_choices(setup: ForgeSetup, choices: Choices) -> None:
+    """Raise one UsageError for all choices that the forge cannot use."""
+    if wrong := [text for _, text in setup.problems(choices)]:
         raise UsageError("; ".join(wrong))
-
-
-def _wrong(choices: GitHubChoices) -> Iterator[tuple[str, str]]:
-    """Each choice that cannot be used, with what was found, what was expected and what to give."""
-    if not is_github_repository(choices.repository):
-        expected = "OWNER/NAME: give --repository, such as acme/placement"
-        yield "repository", f"found the repository {choices.repository!r}, expected {expected}"
-    if not _ACTION.fullmatch(choices.action):
-        expected = (
-            "OWNER/NAME@COMMIT with a full commit: give --action with the repository that holds "
-            "gitbot, pinned: a tag can be moved, a commit cannot (git ls-remote shows it)"
-        )
-        yield "action", f"found the action {choices.action!r}, expected {expected}"
-    if not _RUNNER.fullmatch(choices.runner):
-        expected = "labels such as self-hosted,linux"
-        yield "runner", f"found the runner {choices.runner!r}, expected {expected}"
-    if not _BRANCH.fullmatch(choices.branch):
-        yield "branch", f"found the branch {choices.branch!r}, expected a name such as main"
-
-
-def workflow_files(
-    templates: Mapping[str, str], choices: GitHubChoices, *, cluster: str
-) -> dict[str, str]:
-    """Repository path to text of each workflow. `templates` are those that ship with gitbot."""
-    name, _, commit = choices.action.partition("@")
-    labels = choices.runner.split(",")
-    action = "gitbot/.github/actions/gitbot@"
-    words = {
-        f"OWNER/{action}{'0' * 40}": f"{name}/{action.partition('/')[2]}{commit}",
-        "BRANCH": choices.branch,
-        "CLUSTER": cluster,
-        "RUNNER": labels[0] if len(labels) == 1 else json.dumps(labels),
-    }
-    pattern = re.compile("|".join(rf"\b{re.escape(word)}\b" for word in words))
-    return {
-        f"{FOLDER}/{file}": pattern.sub(lambda found: words[found.group()], text)
-        for file, text in templates.items()
-    }

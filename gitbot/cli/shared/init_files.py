@@ -141,33 +141,12 @@ FORGE_STEPS
 shows, write `mode: Enforce`.
 """
 
-_LOCAL_STEPS = """\
-Commands about pull requests (`propose`, `check --pull-request`, `apply`, `status`) need this
-folder under Git, with a remote called `origin`: the bare repository that is the local forge.
 
-```
-git init --bare --initial-branch=main ../forge.git
-git init --initial-branch=main && git add . && git commit -m "Where our VMs run"
-git remote add origin ../forge.git && git push -u origin main
-```
-"""
+def example_files(*, cluster: str, forge: str, steps: str) -> dict[str, str]:
+    """Repository path to text of the example.
 
-_GITHUB_STEPS = """\
-| workflow | when it runs | what it may do |
-|---|---|---|
-| `plan.yml` | a pull request, forks included; the merge queue | read: no secret, no cluster |
-| `show.yml` | after it, with the base branch's code | comment, checks, record of what was shown |
-| `apply.yml` | a merge | what is approved and open now |
-| `reconcile.yml` | every ten minutes | publish the snapshot, propose, apply |
-| `comment.yml` | a comment that begins with `/gitbot` | answer it |
-
-The jobs that reach the cluster read the secret `GITBOT_KUBECONFIG` of the environment
-`gitbot-CLUSTER`. `gitbot doctor` says what is missing, and how to put it right.
-"""
-
-
-def example_files(*, cluster: str, forge: str, github: bool = False) -> dict[str, str]:
-    """Repository path to text of the example. `forge` is the value of spec.forge in YAML."""
+    `forge` is the value of spec.forge in YAML, `steps` how the README goes on about the forge.
+    """
     texts = {
         CONFIGURATION_FILE: _CONFIGURATION,
         "README.md": _README,
@@ -176,7 +155,7 @@ def example_files(*, cluster: str, forge: str, github: bool = False) -> dict[str
         f"intents/{cluster}/requests/example-db-1-away.yaml": _REQUEST,
     }
     return {
-        path: text.replace("FORGE_STEPS\n", _GITHUB_STEPS if github else _LOCAL_STEPS)
+        path: text.replace("FORGE_STEPS\n", steps)
         .replace("API_VERSION", API_VERSION)
         .replace("`FILE`", f"`{CONFIGURATION_FILE}`")
         .replace("CLUSTER", cluster)

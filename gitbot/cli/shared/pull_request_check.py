@@ -38,13 +38,15 @@ def run_pulls(
 
     `what` is the option that names it: --pull-request N, --head or --merge-group COMMIT.
     """
+    from gitbot.wiring.forges import FORGES  # noqa: PLC0415
     from gitbot.wiring.workspace import open_shell, open_workspace, settings_here  # noqa: PLC0415
     from gitbot.workflows import check as pulls  # noqa: PLC0415
 
     access, root = asked.access, find_root(Path.cwd())
-    if publish and asked.told_now and settings_here(root).forge.type == "github":
+    forge = FORGES[settings_here(root).forge.type]
+    if publish and asked.told_now and forge.capabilities.own_clock:
         raise UsageError(
-            "GitHub shows comments of the present, but --now plans for another time",
+            f"{forge.title} shows comments of the present, but --now plans for another time",
             hint="leave out --now, or --publish",
         )
     with (

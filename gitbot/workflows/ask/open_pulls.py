@@ -33,8 +33,8 @@ def changing_intents(shell: RunContext, pulls: Iterable[PullRequest]) -> tuple[P
 
 
 def before_merge(
+    shell: RunContext,
     seen: CurrentState,
-    cluster: str,
     own: Iterable[PullRequest],
     people: Iterable[PullRequest],
     records: Iterable[RequestRecord],
@@ -43,11 +43,13 @@ def before_merge(
 
     A proposal of what has ended since is closed. What people ask is planned and shown first.
     """
-    over = {concern_branch(cluster, concern_of(each.id)) for each in records if each.spent}
+    over = {
+        concern_branch(shell.cluster_name, concern_of(each.id)) for each in records if each.spent
+    }
     found = {pull.number: "gitbot propose" for pull in own if pull.branch in over}
     for pull in people:
-        settings, now = seen.base.settings, seen.now
-        if first := check_first(settings, seen.ledger, pull, cluster=cluster, now=now):
+        forge, cluster, now = shell.forge.capabilities, shell.cluster_name, seen.now
+        if first := check_first(forge, seen.ledger, pull, cluster=cluster, now=now):
             found[pull.number] = first
     return found
 

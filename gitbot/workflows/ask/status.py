@@ -194,7 +194,7 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         ),
         pulls=pulls,
         people=people,
-        before_merge=before_merge(seen, shell.cluster_name, pulls, people, records.values()),
+        before_merge=before_merge(shell, seen, pulls, people, records.values()),
         refused=tuple(
             f"pull request {item.pull_request}: {NOTHING}"
             f"{item.reason.removeprefix(NOTHING)}; next: gitbot propose"

@@ -15,8 +15,6 @@ from gitbot.workflows.pulls.statuses import GIVEN, OWNERS
 
 PLAN = "gitbot/plan"
 POLICY = "gitbot/policy"
-MAX_TITLE = 140  # characters that a status keeps
-MAX_TEXT = 65_000  # bytes; GitHub takes 65,535 characters
 _LEVELS = {
     Severity.ERROR: AnnotationLevel.FAILURE,
     Severity.WARNING: AnnotationLevel.WARNING,
@@ -41,9 +39,9 @@ def checks_of(
     plan = CheckRun(
         name=status_name(shell, PLAN),
         state=CheckState.FAILURE if fails else CheckState.SUCCESS,
-        title=_title(words, plan_id),
+        title=_title(shell, words, plan_id),
         summary=summary(judged.diff, notice=notice),
-        text=detail(judged.diff, limit=MAX_TEXT),
+        text=detail(judged.diff, limit=shell.forge.capabilities.text_bytes),
         annotations=placed(item for item in outcome.all_findings if item not in denied),
     )
     consents = judged.diff.consents
@@ -70,7 +68,7 @@ def _policy(shell: RunContext, found: tuple[Finding, ...], plan_id: str) -> Chec
     return CheckRun(
         name=status_name(shell, POLICY),
         state=CheckState.FAILURE if errors else CheckState.SUCCESS,
-        title=_title("denied" if errors else "allowed", plan_id),
+        title=_title(shell, "denied" if errors else "allowed", plan_id),
         summary="\n".join(lines) or "No policy objects.",
         annotations=placed(found),
     )
@@ -83,7 +81,7 @@ def _owners(shell: RunContext, consents: tuple[OwnerApproval, ...]) -> CheckRun:
     return CheckRun(
         name=status_name(shell, OWNERS),
         state=CheckState.PENDING if waits else CheckState.SUCCESS,
-        title=_title(waits or given),
+        title=_title(shell, waits or given),
         summary="\n".join(f"- {escape.markdown(consent.line)}" for consent in consents) or given,
     )
 
@@ -93,8 +91,10 @@ def _refused(shell: RunContext, outcome: CheckResult, notice: str) -> CheckRun:
     return CheckRun(
         name=status_name(shell, PLAN),
         state=CheckState.FAILURE,
-        title=_title(f"{notice}: {words}" if notice else words),
-        summary=refusal(shell.cluster_name, outcome.findings, limit=MAX_TEXT),
+        title=_title(shell, f"{notice}: {words}" if notice else words),
+        summary=refusal(
+            shell.cluster_name, outcome.findings, limit=shell.forge.capabilities.text_bytes
+        ),
         annotations=placed(outcome.findings),
     )
 
@@ -114,6 +114,8 @@ def placed(findings: Iterable[Finding]) -> tuple[Annotation, ...]:
     )
 
 
-def _title(text: str, end: str = "") -> str:
+def _title(shell: RunContext, text: str, end: str = "") -> str:
     """One line. `end` identifies the plan, so that an equal line means an equal plan."""
-    return shortened(escape.plain(text), MAX_TITLE - len(end)) + end
+    return (
+        shortened(escape.plain(text), shell.forge.capabilities.status_characters - len(end)) + end
+    )

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from gitbot.model.ledger.ledger import Ledger
-from gitbot.ports.forge import PullRequest
-from gitbot.settings import Settings
+from gitbot.ports.forge import ForgeCapabilities, PullRequest
 from gitbot.workflows.core.context import RunContext
 
 
 def check_first(
-    settings: Settings, ledger: Ledger, pull: PullRequest, *, cluster: str, now: int
+    forge: ForgeCapabilities, ledger: Ledger, pull: PullRequest, *, cluster: str, now: int
 ) -> str:
     """The command that plans and shows it, or why it approves nothing; "" if a merge does.
 
-    The workflows of a hosted forge do that by themselves.
+    A forge whose CI plans by itself needs nobody to type it.
     """
-    if settings.forge.type != "local":
+    if forge.plans_by_itself:
         return ""
     shown = ledger.shown(pull.number, cluster=cluster)
     last = shown[-1] if shown and shown[-1].head == pull.head else None
@@ -27,8 +26,7 @@ def check_first(
 
 def next_step(shell: RunContext, pull: PullRequest) -> str:
     """The pull request and what comes next, in a line for who has just opened it."""
-    settings = shell.read_base(shell.repository.commit(shell.base_branch).id).settings
-    cluster, now = shell.cluster_name, shell.clock.now()
-    check = check_first(settings, shell.ledger_store.read(), pull, cluster=cluster, now=now)
+    cluster, now, forge = shell.cluster_name, shell.clock.now(), shell.forge.capabilities
+    check = check_first(forge, shell.ledger_store.read(), pull, cluster=cluster, now=now)
     steps = [*filter(None, [check]), f"review and merge {pull.url}"]
     return f"pull request #{pull.number}: {pull.title}; next: {', then '.join(steps)}"

@@ -18,7 +18,6 @@ from gitbot.workflows.pulls import labels
 CONTEXT = "gitbot/apply"
 OWNERS = "gitbot/owners"
 GIVEN = "owners approved"
-MAX_DESCRIPTION = 140  # characters that GitHub keeps of a description
 MAX_ROWS = 200  # moves that a check shows
 MEMORY = 7 * 86_400  # seconds after which the status of a finished request is left alone
 
@@ -39,7 +38,7 @@ def write_statuses(
     window, held by `stop`.
     """
     records = fold_requests(ledger, shell.cluster_name)
-    since = shell.clock.now() - MEMORY
+    since, most = shell.clock.now() - MEMORY, shell.forge.capabilities.status_characters
     heads = grouped(
         (item.approval.head, item)
         for item in approved
@@ -48,7 +47,7 @@ def write_statuses(
     for head, items in sorted(heads.items()):
         mine = [record for item in items if (record := records.get(item.id)) is not None]
         consents = [f"{item.id} {why}" for item in items if (why := item.terms.consent)]
-        state, words = _verdict(mine, waiting, consents)
+        state, words = _verdict(mine, waiting, consents, most=most)
         name = status_name(shell, CONTEXT)
         asked = [f"- {escape.markdown(text)}" for text in consents]
         text = "\n".join([*asked, "", _moves(mine, waiting)] if asked else [_moves(mine, waiting)])
@@ -65,7 +64,7 @@ def _tell_owners(shell: RunContext, head: str, missing: list[str]) -> None:
     if name in known and known[name].state is CheckState.PENDING:
         words = "; ".join(missing) or GIVEN
         state = CheckState.PENDING if missing else CheckState.SUCCESS
-        title = shortened(escape.plain(words), MAX_DESCRIPTION)
+        title = shortened(escape.plain(words), shell.forge.capabilities.status_characters)
         check = CheckRun(name=name, state=state, title=title, summary=escape.markdown(words))
         set_check(shell, head, check)
 
@@ -99,13 +98,13 @@ def _label(shell: RunContext, number: int, wanted: frozenset[str]) -> None:
 
 def write_refusals(shell: RunContext, refused: tuple[NotApproved, ...]) -> None:
     """Report on merged heads that their merge approved nothing, and why."""
-    now = shell.clock.now()
+    now, most = shell.clock.now(), shell.forge.capabilities.status_characters
     for item in refused:
         if item.head and now - item.merged_at <= MEMORY:
             check = CheckRun(
                 name=status_name(shell, CONTEXT),
                 state=CheckState.FAILURE,
-                title=shortened(item.reason, MAX_DESCRIPTION),
+                title=shortened(item.reason, most),
                 summary=f"{escape.markdown(item.reason)}\n\n`gitbot propose` opens a pull request "
                 "with the plan as it would be now.",
             )
@@ -154,14 +153,18 @@ def _moves(records: list[RequestRecord], waiting: tuple[Waiting, ...]) -> str:
 
 
 def _verdict(
-    records: list[RequestRecord], waiting: tuple[Waiting, ...], consents: list[str]
+    records: list[RequestRecord],
+    waiting: tuple[Waiting, ...],
+    consents: list[str],
+    *,
+    most: int,
 ) -> tuple[CheckState, str]:
     words = ", ".join([*consents, *map(_line, records)])
     states = {record.state for record in records}
     if consents or any(not record.finished for record in records):
-        return CheckState.PENDING, shortened(words + _until(records, waiting), MAX_DESCRIPTION)
+        return CheckState.PENDING, shortened(words + _until(records, waiting), most)
     good = states <= _GOOD
-    return (CheckState.SUCCESS if good else CheckState.FAILURE), shortened(words, MAX_DESCRIPTION)
+    return (CheckState.SUCCESS if good else CheckState.FAILURE), shortened(words, most)
 
 
 def _line(record: RequestRecord) -> str:

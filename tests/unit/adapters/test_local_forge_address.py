@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.forges.local.connect import connect
 from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.errors import ForgeError
-from gitbot.settings import ForgeSettings
-from gitbot.wiring import workspace
 
 
 @pytest.mark.parametrize(
@@ -29,6 +28,6 @@ def test_a_file_address_is_its_folder(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", address, str(clone)], check=True, capture_output=True)
     for named in ("origin", address):
-        found = workspace._remote(clone, ForgeSettings(repository=named))
+        found = connect(clone, repository=named, base_branch="main").remote
         assert found == str(tmp_path / "forge.git")
         assert LocalForge(Path(found), clock=SystemClock()).list_pulls() == ()

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
+from gitbot.adapters.forges.github.setup import SETUP, GitHubChoices, workflow_files
 from gitbot.adapters.working_tree import ShippedTexts
-from gitbot.cli.commands.init import GitHubChoices, check_choices, workflow_files
+from gitbot.cli.commands.init import check_choices
 from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import UsageError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CHOICES = GitHubChoices(
-    repository="acme/placement", action=f"acme/gitbot@{COMMIT}", runner="self-hosted,prod"
+    repository="acme/placement", action=f"acme/gitbot@{COMMIT}", runs_on="self-hosted,prod"
 )
 FILES = workflow_files(ShippedTexts().workflows(), CHOICES, cluster="iberia")
 NAMES = ("apply", "comment", "plan", "reconcile", "show")
@@ -42,7 +43,7 @@ def jobs(name: str) -> dict[str, dict[str, Any]]:
 
 
 def test_another_base_branch_is_the_one_that_everything_acts_on() -> None:
-    choices = replace(CHOICES, branch="release/vms")
+    choices = replace(CHOICES, base_branch="release/vms")
     files = workflow_files(ShippedTexts().workflows(), choices, cluster="iberia")
     for text in files.values():
         assert "main" not in re.findall(r"(?:ref|BASE|branches): \[?([\w/]+)", text)
@@ -263,13 +264,13 @@ def test_zizmor_finds_nothing_and_every_exception_has_its_reason(tmp_path: Path)
         ({"action": "acme/gitbot@v1"}, "with a full commit"),
         ({"action": "acme/gitbot"}, "with a full commit"),
         ({"action": f"acme/gitbot@{COMMIT}\n"}, "with a full commit"),
-        ({"runner": "self-hosted\n"}, "expected labels"),
-        ({"runner": "${{ secrets.X }}"}, "expected labels"),
-        ({"branch": "main]"}, "a name such as main"),
-        ({"branch": ""}, "a name such as main"),
+        ({"runs_on": "self-hosted\n"}, "expected labels"),
+        ({"runs_on": "${{ secrets.X }}"}, "expected labels"),
+        ({"base_branch": "main]"}, "a name such as main"),
+        ({"base_branch": ""}, "a name such as main"),
     ],
 )
 def test_what_would_make_another_workflow_is_refused(choices: dict[str, str], words: str) -> None:
-    good = {"repository": "acme/placement", "action": f"acme/gitbot@{COMMIT}", "runner": "x"}
+    good = {"repository": "acme/placement", "action": f"acme/gitbot@{COMMIT}", "runs_on": "x"}
     with pytest.raises(UsageError, match=words):
-        check_choices(GitHubChoices(**{**good, **choices}))
+        check_choices(SETUP, {**good, "base_branch": "main", **choices})

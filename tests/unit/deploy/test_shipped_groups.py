@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gitbot.adapters.forges.github.setup import GitHubChoices, workflow_files
 from gitbot.adapters.working_tree import ShippedTexts
-from gitbot.cli.commands.init import GitHubChoices, workflow_files
 from tests.doubles.github.scene import REPOSITORY, Scene
 
 CHOICES = GitHubChoices(repository=REPOSITORY, action=f"acme/gitbot@{'a' * 40}")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gitbot.adapters.forges.local import connect
 from gitbot.adapters.git import Access, Git, commit_tree
 from gitbot.errors import GitbotError
 from gitbot.wiring import workspace
@@ -32,7 +33,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 def test_its_token_is_not_quoted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, branch: str
 ) -> None:
-    monkeypatch.setattr(workspace, "no_access", lambda: Access(protocols="http"))
+    monkeypatch.setattr(connect, "no_access", lambda: Access(protocols="http"))
     bare, clone = Git(tmp_path / "intents.git"), Git(tmp_path / "clone" / ".git")
     for made in (bare, clone):
         made.directory.mkdir(parents=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from gitbot.adapters.forges.forge_type import Connection
 from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.credentials import read_credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
@@ -26,6 +27,14 @@ class GitHub:
     forge: GitHubForge
     remote: str
     access: Callable[[], Access]
+
+    @property
+    def connection(self) -> Connection:
+        def opened(required: int | None, _account: str, _clock: Clock) -> GitHubForge:
+            self.forge.require_reviews(required)
+            return self.forge
+
+        return Connection(remote=self.remote, access=self.access, forge=opened)
 
 
 def open_github(

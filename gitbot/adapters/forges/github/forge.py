@@ -15,7 +15,7 @@ from gitbot.adapters.forges.github.decoding import pull_of, reads_answers, revie
 from gitbot.adapters.forges.github.diagnosis import DiagnosisTarget, diagnose
 from gitbot.adapters.forges.github.protection import Protection
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
-from gitbot.documents.formats import is_github_repository
+from gitbot.adapters.forges.github.setup import CAPABILITIES
 from gitbot.errors import ConflictError, ForgeError, UsageError
 from gitbot.model.plan.diagnosis import Check
 from gitbot.ports.clock import Clock
@@ -26,11 +26,14 @@ from gitbot.ports.forge import (
     PullRequest,
     PullState,
 )
+from gitbot.settings import is_github_repository
 
 
 @reads_answers
 class GitHubForge:
     """The Forge port over GitHub's REST API. `repository` is `owner/name`."""
+
+    capabilities = CAPABILITIES
 
     def __init__(self, api: GitHubApi, *, repository: str, base_branch: str) -> None:
         self.api = api

@@ -30,6 +30,7 @@ from gitbot.ports.forge import (
     CheckRun,
     Comment,
     CommitStatus,
+    ForgeCapabilities,
     Issue,
     MergeMethod,
     PullRequest,
@@ -49,6 +50,8 @@ class LocalForge:
 
     `account` acts through this value: gitbot's own account, or a person in a demo or test.
     """
+
+    capabilities = ForgeCapabilities()
 
     def __init__(
         self, directory: Path, *, clock: Clock, account: str = "gitbot", bot: str = "gitbot"
