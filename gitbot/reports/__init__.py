@@ -4,24 +4,28 @@ from gitbot.reports.ansi import Paint, Style
 from gitbot.reports.comment import Superseded, detail, markdown, marker, refusal, summary
 from gitbot.reports.conditions import Conditions, PlanConditions, QueuedMigration
 from gitbot.reports.diff import Diff, DiffNode, Preview, placement_diff
-from gitbot.reports.finding_formats import explained, github, json_findings, junit, sarif, text
+from gitbot.reports.finding_formats import explained, json_findings, text
 from gitbot.reports.html.move_chart import VmMove, chart
 from gitbot.reports.html.year_chart import YearAhead
 from gitbot.reports.load_table import load_table
 from gitbot.reports.markdown_parts import says_owners
+from gitbot.reports.registry import REPORTS, FindingReport, Shows, formats_of
 from gitbot.reports.sentence import where_to
 from gitbot.reports.table import columns, terminal
 from gitbot.reports.truncate import Section, cut_markdown, fit
 
 __all__ = [
+    "REPORTS",
     "Conditions",
     "Diff",
     "DiffNode",
+    "FindingReport",
     "Paint",
     "PlanConditions",
     "Preview",
     "QueuedMigration",
     "Section",
+    "Shows",
     "Style",
     "Superseded",
     "VmMove",
@@ -32,15 +36,13 @@ __all__ = [
     "detail",
     "explained",
     "fit",
-    "github",
+    "formats_of",
     "json_findings",
-    "junit",
     "load_table",
     "markdown",
     "marker",
     "placement_diff",
     "refusal",
-    "sarif",
     "says_owners",
     "summary",
     "terminal",

@@ -20,7 +20,7 @@ from gitbot.cli.shared.options import (
     scope_options,
     without_gc,
 )
-from gitbot.cli.shared.output import document_text, findings_page, shown_findings, unknown_namespace
+from gitbot.cli.shared.output import document_text, shown_findings, unknown_namespace
 from gitbot.cli.shared.session import say, stages
 from gitbot.cli.shared.unpin_pull import propose_unpinning
 from gitbot.errors import UsageError
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from gitbot.published import PublishedAudit
     from gitbot.workflows.audit import AuditQuery, AuditResult
 
-FORMATS = (*LISTED, "sarif", "junit", "github", "html")
 _TALK = ("table", "wide")
 
 
@@ -74,7 +73,7 @@ _TALK = ("table", "wide")
 )
 @scope_options
 @now_option
-@output_option(FORMATS, "table")
+@output_option(LISTED, "table", shows="audit")
 @fail_on_option
 @cluster_options
 def audit(
@@ -183,16 +182,17 @@ def _exit_code(result: AuditResult, fail_on: str) -> int:
 
 def _shown(result: AuditResult, output: str) -> str:
     findings = [item.finding for item in result.findings]
-    if output == "html":
-        return findings_page(result.cluster, f"audit: {_counts(result)}", findings)
-    if output in ("sarif", "junit", "github"):
-        return shown_findings(findings, output, version=__version__)
     if output in ("json", "yaml"):
         return document_text(_document(result), output)
     if output == "name":
         names = dict.fromkeys(f"{item.kind.lower()}/{item.name.name}" for item in result.findings)
         return "".join(f"{name}\n" for name in names)
-    return _table(result, wide=output == "wide")
+    if output in _TALK:
+        return _table(result, wide=output == "wide")
+    state = f"audit: {_counts(result)}"
+    return shown_findings(
+        findings, output, version=__version__, cluster=result.cluster, state=state
+    )
 
 
 def _document(result: AuditResult) -> PublishedAudit:

@@ -7,23 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot.cli.shared.options import fail_on_option, output_option
+from gitbot.cli.shared.options import LISTED, fail_on_option, output_option
 from gitbot.cli.shared.output import shown, whole_or_narrow
-from gitbot.cli.shared.planning_input import FORMATS, PlanOptions, asking_options, run_check
+from gitbot.cli.shared.planning_input import PlanOptions, asking_options, run_check
 from gitbot.cli.shared.session import colour
 from gitbot.errors import UsageError
 
 if TYPE_CHECKING:
     from gitbot.workflows.check import CheckResult
-
-# of --reports: file name -> form of -o
-_FILES = {
-    "comment.md": "markdown",
-    "findings.sarif": "sarif",
-    "junit.xml": "junit",
-    "plan.json": "json",
-    "report.html": "html",
-}
 
 
 @click.command("check")
@@ -47,7 +38,7 @@ _FILES = {
     metavar="DIR",
     help="Write comment.md, plan.json, findings.sarif, junit.xml and report.html there as well.",
 )
-@output_option(FORMATS, "table")
+@output_option(LISTED, "table", shows="plan")
 @fail_on_option
 @asking_options
 def check(
@@ -102,10 +93,13 @@ def _results(
 
 
 def _write_reports(result: CheckResult, folder: str) -> None:
+    from gitbot.reports import REPORTS, Shows  # noqa: PLC0415 - keeps --help quick
+
+    reports = [(form.file, name) for name, form in REPORTS.items() if Shows.PLAN in form.shows]
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        for name, form in _FILES.items():
+        for name, form in [("plan.json", "json"), *(pair for pair in reports if pair[0])]:
             (place / name).write_text(shown(result, form, colour=False), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror}") from error

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from gitbot import __version__
-from gitbot.cli.shared.options import FINDING_FORMATS, fail_on_option, output_option
+from gitbot.cli.shared.options import LISTED, fail_on_option, output_option
 from gitbot.cli.shared.output import shown_findings
 from gitbot.cli.shared.session import colour, stages
 from gitbot.errors import RepositoryError, UsageError
@@ -26,7 +26,7 @@ _Finished = Callable[[str], Collection[str]]
 @click.command("lint")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @click.option("--rev", metavar="REV", help="Read this branch, tag or commit, not the working tree.")
-@output_option(FINDING_FORMATS, "table")
+@output_option(LISTED, "table", shows="findings")
 @fail_on_option
 def lint(paths: tuple[str, ...], rev: str | None, output: str, fail_on: str) -> int:
     """Find every error in configuration, intents and policies; needs no cluster.

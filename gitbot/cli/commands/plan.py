@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from gitbot.cli.shared.options import fail_on_option, output_option
+from gitbot.cli.shared.options import LISTED, fail_on_option, output_option
 from gitbot.cli.shared.output import shown, whole_or_narrow
-from gitbot.cli.shared.planning_input import FORMATS, PlanOptions, asking_options, run_check
+from gitbot.cli.shared.planning_input import PlanOptions, asking_options, run_check
 from gitbot.cli.shared.session import colour
 
 
 @click.command("plan")
-@output_option(FORMATS, "table")
+@output_option(LISTED, "table", shows="plan")
 @fail_on_option
 @asking_options
 def plan(asked: PlanOptions, output: str, fail_on: str) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitbot.cli.commands.policy_eval import evaluate
-from gitbot.cli.shared.options import FINDING_FORMATS, LISTED, output_option
+from gitbot.cli.shared.options import LISTED, output_option
 from gitbot.cli.shared.output import document_text, shown_findings
 from gitbot.cli.shared.session import colour, stages
 from gitbot.errors import InvalidInput, UsageError
@@ -34,7 +34,7 @@ policy.add_command(evaluate)
 @policy.command("test")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--mutate", is_flag=True, help="Remove each validation: does a case notice?")
-@output_option(FINDING_FORMATS, "table")
+@output_option(LISTED, "table", shows="findings")
 def test(paths: tuple[Path, ...], mutate: bool, output: str) -> None:
     """Run the tests (*.test.yaml) of the policies in PATH.
 

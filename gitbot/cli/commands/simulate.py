@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from gitbot.workflows.simulate import Forecast, Simulation
 
 F = TypeVar("F", bound=Callable[..., Any])
-_FORMATS = ("table", "wide", "json", "yaml", "html")
 _SHOWN = 20  # lines of one kind in a table; JSON has all
 
 
@@ -48,7 +47,7 @@ def _asking(function: F) -> F:
     @click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
     @click.option("--no-intents", is_flag=True, help="Without the rules of the repository.")
     @now_option
-    @output_option(_FORMATS, "table")
+    @output_option(("table", "wide", "json", "yaml"), "table", shows="forecast")
     @cluster_options
     @functools.wraps(function)
     def gather(

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _EARLIEST, _LATEST = 946_684_800, 7_258_118_400  # the years that schedules may name, in UTC
 STDIN = "standard input"
 LISTED = ("table", "wide", "json", "yaml", "name")  # -o of every command that lists or asks
-FINDING_FORMATS = (*LISTED, "text", "sarif", "junit", "github")
 GET_TYPES = {  # of `gitbot get`, each with its other spellings
     "intents": ("intent",),
     "requests": ("request", "migrationrequests", "migrationrequest"),
@@ -206,11 +205,35 @@ def next_time(text: str, zone: str, *, now: int) -> datetime | None:
     return found + (timedelta(days=1) if found <= here else timedelta())
 
 
-def output_option(formats: Iterable[str], default: str) -> Callable[[F], F]:
+class OutputChoice(click.Choice[str]):
+    """The forms of `-o`. Those of `reports.REPORTS` are looked up only if they are needed."""
+
+    def __init__(self, listed: Iterable[str], shows: str = "") -> None:
+        self._listed, self._shows = tuple(listed), shows
+        super().__init__(self._listed)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        if not self._shows:
+            return self._listed
+        from gitbot.reports import Shows, formats_of  # noqa: PLC0415 - keeps --help quick
+
+        return (*self._listed, *formats_of(Shows(self._shows)))
+
+    @choices.setter
+    def choices(self, _: tuple[str, ...]) -> None:
+        """Click sets the names that it got; they are `_listed`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value) if value in self._listed else super().convert(value, param, ctx)
+
+
+def output_option(formats: Iterable[str], default: str, *, shows: str = "") -> Callable[[F], F]:
+    """-o with these forms, and with those of `reports.REPORTS` that show `shows`."""
     return click.option(
         "-o",
         "--output",
-        type=click.Choice(list(formats)),
+        type=OutputChoice(formats, shows),
         default=default,
         show_default=True,
         help="The format of the output.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,21 +33,23 @@ def shown(result: CheckResult, output: str, *, colour: bool, scope: Scope | None
     from gitbot.documents import write_shown  # noqa: PLC0415 - keeps --help quick
     from gitbot.published import plan_bytes  # noqa: PLC0415
 
-    if output == "html":
-        return _page(result)
-    if output in {"sarif", "junit", "github"}:
-        return shown_findings(result.all_findings, output, version=__version__)
-    if result.judged is None:
-        if output == "markdown":
-            return reports.refusal(result.cluster or "unknown", result.all_findings)
-        return shown_findings(result.all_findings, output, colour=colour)
+    form = reports.REPORTS.get(output)
+    if result.judged is None or (form is not None and form.plan is None):
+        return shown_findings(
+            result.all_findings,
+            output,
+            version=__version__,
+            colour=colour,
+            cluster=result.cluster,
+            state="not planned: the texts have errors",
+        )
+    if form is not None and form.plan is not None:
+        return form.plan(result.judged.diff, shipped_templates)
     match output:
         case "json":
             return plan_bytes(result.judged.document).decode("ascii")
         case "yaml":
             return write_shown(result.judged.document)
-        case "markdown":
-            return reports.markdown(result.judged.diff)
         case _:
             diff = narrowed(result, scope) if scope is not None else result.judged.diff
             if output == "name":
@@ -116,9 +118,18 @@ def narrowed(result: CheckResult, scope: Scope) -> Diff:
 
 
 def shown_findings(
-    findings: Sequence[Finding], output: str, *, version: str = "", colour: bool = False
+    findings: Sequence[Finding],
+    output: str,
+    *,
+    version: str = "",
+    colour: bool = False,
+    cluster: str = "",
+    state: str = "",
 ) -> str:
-    """Findings alone; `version` is gitbot's, for SARIF. All other formats are text."""
+    """Findings alone, in a form of `reports.REPORTS` or of a listing.
+
+    `version` is gitbot's, for SARIF; `cluster` and `state` are the head of a page.
+    """
     from gitbot import reports  # noqa: PLC0415 - keeps --help quick
     from gitbot.published import FindingList, published  # noqa: PLC0415
 
@@ -129,15 +140,18 @@ def shown_findings(
             return document_text(published({"items": findings}, FindingList), "yaml")
         case "name":
             return "".join(f"{file}\n" for file in dict.fromkeys(item.file for item in findings))
-        case "sarif":
-            meanings = ShippedTexts().meanings()["findings.tsv"]
-            return reports.sarif(findings, version=version, meanings=meanings, docs=documentation())
-        case "junit":
-            return reports.junit(findings)
-        case "github":
-            return reports.github(findings)
-        case _:
-            return reports.text(findings, reports.Paint(colour=colour))
+        case _:  # a table of findings is their text
+            report = reports.FindingReport(
+                findings=findings,
+                cluster=cluster,
+                state=state,
+                version=version,
+                paint=reports.Paint(colour=colour),
+                meanings=lambda: ShippedTexts().meanings()["findings.tsv"],
+                docs=documentation,
+                templates=shipped_templates,
+            )
+            return reports.REPORTS.get(output, reports.REPORTS["text"]).findings(report)
 
 
 def documentation() -> str:
@@ -159,22 +173,8 @@ def documentation() -> str:
     return ShippedTexts().reference()
 
 
-def _page(result: CheckResult) -> str:
-    from gitbot.reports.html.page import html  # noqa: PLC0415 - jinja2 only where used
-    from gitbot.wiring.workspace import shipped  # noqa: PLC0415 - keeps --help quick
-
-    if result.judged is None:
-        state = "not planned: the texts have errors"
-        return findings_page(result.cluster or "unknown", state, result.all_findings)
-    return html(result.judged.diff, templates=shipped().templates)
-
-
-def findings_page(cluster: str, state: str, findings: Sequence[Finding]) -> str:
-    """Findings alone, as a page of HTML; good if there are none."""
-    from gitbot.reports.html.page import html_findings  # noqa: PLC0415 - jinja2 only where used
-    from gitbot.wiring.workspace import shipped  # noqa: PLC0415 - keeps --help quick
-
-    return html_findings(cluster, state, findings, templates=shipped().templates)
+def shipped_templates() -> Mapping[str, str]:
+    return ShippedTexts().templates()
 
 
 def document_text(document: Part, output: str) -> str:

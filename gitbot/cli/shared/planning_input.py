@@ -14,7 +14,6 @@ import click
 from click.core import ParameterSource
 
 from gitbot.cli.shared.options import (
-    LISTED,
     ClusterAccess,
     at_option,
     cluster_options,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from gitbot.workflows.core.revision import Revision, Texts
 
 F = TypeVar("F", bound=Callable[..., Any])
-FORMATS = (*LISTED, "markdown", "sarif", "junit", "github", "html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
