@@ -1,6 +1,6 @@
 """Kubernetes' affinity and topology spread, as a PlacementRule writes them.
 
-Field names, defaults and limits are those of core/v1 (Kubernetes 1.36,
+Field names, defaults and limits are those of core/v1 (Kubernetes,
 pkg/apis/core/validation/validation.go).
 """
 

@@ -1,7 +1,7 @@
 """Label selectors and node selectors, in Kubernetes' words and by Kubernetes' rules.
 
 Source: apimachinery pkg/apis/meta/v1/validation (label selectors) and kubernetes
-pkg/apis/core/validation (node selector requirements), Kubernetes 1.36.
+pkg/apis/core/validation (node selector requirements).
 """
 
 import re

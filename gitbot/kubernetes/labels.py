@@ -1,6 +1,6 @@
 """What Kubernetes accepts as names, label keys and label values, in the API server's words.
 
-Source: apimachinery 1.36, pkg/util/validation/validation.go. Every function returns the problems of
+Source: apimachinery, pkg/util/validation/validation.go. Every function returns the problems of
 a text; an empty list means that the text is valid.
 """
 

@@ -1,7 +1,7 @@
 """Label selectors and node selector terms, evaluated the way the scheduler does.
 
 Sources: apimachinery pkg/labels/selector.go; component-helpers
-scheduling/corev1/nodeaffinity/nodeaffinity.go (kube-scheduler 1.36).
+scheduling/corev1/nodeaffinity/nodeaffinity.go (kube-scheduler).
 """
 
 from __future__ import annotations

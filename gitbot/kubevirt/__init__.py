@@ -2,5 +2,5 @@
 
 This room answers what a target pod will be, what admission decides and what may migrate. It has no
 store, no event loop and no clock. Planning, execution and the simulator use it, and tests compare
-it with what KubeVirt 1.9 did.
+it with what KubeVirt did.
 """

@@ -1,6 +1,6 @@
 """virt-api's webhooks for migrations: what they admit, what they refuse and how.
 
-Source: KubeVirt 1.9.0, pkg/virt-api/webhooks; verdicts, codes and messages were compared with
+Source: KubeVirt, pkg/virt-api/webhooks; verdicts, codes and messages were compared with
 recorded answers. Permissions, names, conflicts and unknown fields are up to the API server.
 """
 

@@ -1,6 +1,6 @@
 """Requests and limits of the compute container.
 
-Source: KubeVirt 1.9.0, pkg/virt-controller/services/renderresources.go. Amounts are integers in the
+Source: KubeVirt, pkg/virt-controller/services/renderresources.go. Amounts are integers in the
 scheduler's units (milli for cpu, whole units for the rest) until they are printed.
 """
 

@@ -1,6 +1,6 @@
 """The containers of a launcher pod, reduced to what scheduling and quotas see.
 
-Source: KubeVirt 1.9.0, pkg/virt-controller/services/{template,renderresources,serialconsolelog}.go,
+Source: KubeVirt, pkg/virt-controller/services/{template,renderresources,serialconsolelog}.go,
 pkg/container-disk, pkg/virtiofs. Images, commands, mounts and security contexts are left out.
 """
 

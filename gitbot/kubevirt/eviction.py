@@ -1,7 +1,4 @@
-"""The eviction webhook: what happens when somebody evicts a launcher pod.
-
-Source: KubeVirt 1.9.0, pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go.
-"""
+"""The eviction webhook: what happens when somebody evicts a launcher pod."""
 
 from __future__ import annotations
 

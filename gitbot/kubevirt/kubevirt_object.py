@@ -1,45 +1,26 @@
-"""Reading the KubeVirt object: settings with the defaults of KubeVirt 1.9, and feature gates.
-
-Source: KubeVirt 1.9.0, pkg/virt-config (virt-config.go, featuregate/active.go).
-"""
+"""Reading the KubeVirt object: settings with the defaults of KubeVirt, and feature gates."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
+from gitbot.kubevirt.versions import Version, gates_on
 
 DEFAULT_CPU_ALLOCATION_RATIO = 10
 DEFAULT_MEMORY_OVERCOMMIT = 100
 CONTROLLER_ACCOUNT = "kubevirt-controller"
 
-# Gates that KubeVirt 1.9 counts as Beta, hence on unless disabled; everything else is off.
-BETA_GATES = frozenset(
-    {
-        "DeclarativeHotplugVolumes",
-        "ExternalNetResourceInjection",
-        "GPUsWithDRA",
-        "HostDevicesWithDRA",
-        "ImageVolume",
-        "KubevirtSeccompProfile",
-        "LibvirtHooksServerAndClient",
-        "NodeRestriction",
-        "OptOutRoleAggregation",
-        "PasstBinding",
-        "PodSecondaryInterfaceNamingUpgrade",
-        "RebootPolicy",
-        "Snapshot",
-        "Template",
-        "VmiMemoryOverheadReport",
-        "WorkloadEncryptionSEV",
-    }
-)
 
-
-def version_of(kubevirt: KubernetesObject) -> tuple[int, int, int] | None:
+def version_of(kubevirt: KubernetesObject) -> Version | None:
     """Major, minor and patch of the KubeVirt that runs; None if it does not say, as `devel`."""
-    observed = str(at(kubevirt, "status", "observedKubeVirtVersion", default=""))
+    return _numbers(str(at(kubevirt, "status", "observedKubeVirtVersion", default="")))
+
+
+@lru_cache(maxsize=8)
+def _numbers(observed: str) -> Version | None:
     found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", observed)
     return (int(found[1]), int(found[2]), int(found[3])) if found else None
 
@@ -50,13 +31,13 @@ def setting(kubevirt: KubernetesObject, *path: str, default: Any = None) -> Any:
 
 
 def gate(kubevirt: KubernetesObject, name: str) -> bool:
-    """Whether a feature gate is on. Enabled by name beats disabled by name; else Beta means on."""
+    """Whether a feature gate is on. Enabled beats disabled by name; else the default counts."""
     developer: Json = setting(kubevirt, "developerConfiguration", default={})
     if name in (developer.get("featureGates") or ()):
         return True
     if name in (developer.get("disabledFeatureGates") or ()):
         return False
-    return name in BETA_GATES
+    return name in gates_on(version_of(kubevirt))
 
 
 def emulation(kubevirt: KubernetesObject) -> bool:

@@ -1,7 +1,4 @@
-"""The launcher pod of a VMI as virt-controller renders it, reduced to what scheduling sees.
-
-Source: KubeVirt 1.9.0, pkg/virt-controller/services/template.go.
-"""
+"""The launcher pod of a VMI as virt-controller renders it, reduced to what scheduling sees."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Questions about launcher pods, and about volumes that block a migration.
-
-Source: KubeVirt 1.9.0, pkg/controller/controller.go and
-pkg/virt-controller/watch/migration/migration.go.
-"""
+"""Questions about launcher pods, and about volumes that block a migration."""
 
 from __future__ import annotations
 

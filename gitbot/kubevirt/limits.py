@@ -1,8 +1,4 @@
-"""KubeVirt's limits on migrations: how many at once, in which order, for how long.
-
-Source: KubeVirt 1.9.0, pkg/virt-config/virt-config.go, pkg/util/migrations/migrations.go,
-pkg/virt-controller/watch/migration/migration.go.
-"""
+"""KubeVirt's limits on migrations: how many at once, in which order, for how long."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How much memory a launcher pod needs besides its guest.
 
-Source: KubeVirt 1.9.0, pkg/hypervisor/kvm/hypervisorbackend.go and pkg/network/resources; bytes.
+Source: KubeVirt, pkg/hypervisor/kvm/hypervisorbackend.go and pkg/network/resources; bytes.
 """
 
 from __future__ import annotations

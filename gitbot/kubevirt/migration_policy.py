@@ -1,7 +1,4 @@
-"""Which MigrationPolicy applies to a VMI, and the settings that a migration copies when it starts.
-
-Source: KubeVirt 1.9.0, pkg/virt-controller/watch/migration/migrationpolicy.go.
-"""
+"""Which MigrationPolicy applies to a VMI, and which settings a migration copies at its start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Label and annotation keys of KubeVirt 1.9 that affect decisions here."""
+"""Label and annotation keys of KubeVirt that affect decisions here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The nodeSelector and the affinity of a launcher pod.
 
-Source: KubeVirt 1.9.0, pkg/virt-controller/services (nodeselectorrenderer.go, template.go); every
+Source: KubeVirt, pkg/virt-controller/services (nodeselectorrenderer.go, template.go); every
 rule was compared with pods that the real virt-controller made.
 """
 

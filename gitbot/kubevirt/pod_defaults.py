@@ -1,6 +1,6 @@
 """How the API server completes a launcher pod when it stores it. Applying this twice is safe.
 
-Source: kube-apiserver 1.36 with its default admission plugins: DefaultTolerationSeconds, Priority,
+Source: kube-apiserver with its default admission plugins: DefaultTolerationSeconds, Priority,
 RuntimeClass, and the pod strategy for matchLabelKeys and mismatchLabelKeys.
 """
 

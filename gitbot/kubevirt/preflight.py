@@ -17,10 +17,10 @@ from gitbot.kubevirt.launcher_pods import backup_in_progress, hotplugged_volumes
 from gitbot.kubevirt.source_node import silence_of
 from gitbot.kubevirt.target_pod import selector_collisions, vendor_guard_is_off
 from gitbot.kubevirt.target_refusals import why_no_target
+from gitbot.kubevirt.versions import OLDEST
 from gitbot.model.plan.diagnosis import Check, failed, passed, warned
 
 RESTART_NEEDED = "restart needed"
-PINS_SINCE = (1, 6, 0)  # spec.addedNodeSelector: absent in v1.5.0, present in v1.6.0 without a gate
 
 
 def preflight(
@@ -65,7 +65,7 @@ def preflight(
 def without_pins(kubevirt: KubernetesObject) -> str:
     """Why KubeVirt takes no migration with an addedNodeSelector; "" if it does."""
     version = version_of(kubevirt)
-    if version is None or version >= PINS_SINCE:
+    if version is None or version >= OLDEST:
         return ""
     number = ".".join(map(str, version))
     return f"KubeVirt {number} has no addedNodeSelector, and refuses migrations to a chosen node"

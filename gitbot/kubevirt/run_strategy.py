@@ -1,4 +1,4 @@
-"""Who starts a VM again, and when. Source: KubeVirt 1.9.0, pkg/virt-controller/watch/vm."""
+"""Who starts a VM again, and when."""
 
 from __future__ import annotations
 

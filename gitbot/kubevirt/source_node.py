@@ -3,7 +3,7 @@
 Without them the VMIM is created, waits for the node and fails. Kubernetes marks a node whose
 kubelet is silent with condition Ready and a taint; virt-controller sets the label
 kubevirt.io/schedulable to false if the heartbeat of its virt-handler is older than five minutes
-(KubeVirt 1.9, pkg/virt-controller/watch/node/node.go).
+(KubeVirt, pkg/virt-controller/watch/node/node.go).
 """
 
 from __future__ import annotations

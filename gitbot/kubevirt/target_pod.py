@@ -1,7 +1,7 @@
 """The launcher pods of a VMI: where it runs (source) and where a migration puts it (target).
 
 Both are returned as the API server would store them, reduced to what scheduling and quotas see. The
-source of every rule is KubeVirt 1.9.0 (pkg/virt-controller), compared with recorded pods.
+source of every rule is KubeVirt (pkg/virt-controller), compared with recorded pods.
 """
 
 from __future__ import annotations

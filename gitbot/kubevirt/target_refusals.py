@@ -1,6 +1,6 @@
 """Why virt-controller cannot create a target pod.
 
-Source: KubeVirt 1.9.0, migration.go, createTargetPod, and services/template.go.
+Source: KubeVirt, migration.go, createTargetPod, and services/template.go.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def denied(
 def invalid(webhook: str, *causes: Cause) -> Refused:
     """A refusal because of the object's content: 422, the first ten causes, and how many more.
 
-    Source: KubeVirt 1.9.0, pkg/util/webhooks, ToAdmissionResponse.
+    Source: KubeVirt, pkg/util/webhooks, ToAdmissionResponse.
     """
     told, more = causes[:_MOST_CAUSES], len(causes) - _MOST_CAUSES
     text = ", ".join(cause.message for cause in told)

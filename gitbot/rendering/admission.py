@@ -1,6 +1,6 @@
 """Admission policies that make the scheduler keep a zone rule as well.
 
-A MutatingAdmissionPolicy (Kubernetes 1.36) gives the launcher pods of a rule's VMs a required pod
+A MutatingAdmissionPolicy gives the launcher pods of a rule's VMs a required pod
 anti-affinity term. Pods take their labels from the VMI, so the rule's own selector finds them.
 `mismatchLabelKeys: [kubevirt.io/created-by]` excludes the VM's own pods: without it the source pod
 would forbid every move inside its own zone (tried on kube-apiserver 1.36.3, kube-scheduler 1.36.3).

@@ -1,7 +1,7 @@
 """The only place that builds gitbot's VirtualMachineInstanceMigrations.
 
 `render` shows, the plan's digest covers and `apply` creates the same object. Its `spec` is what
-`virtctl migrate --addedNodeSelector` sends (KubeVirt 1.9, the migrate subresource: `vmiName` and
+`virtctl migrate --addedNodeSelector` sends (KubeVirt, the migrate subresource: `vmiName` and
 `addedNodeSelector`, nothing else).
 """
 

@@ -241,7 +241,7 @@ def _home_words(item: Conditions, moves: tuple[Move, ...]) -> str:
 def queue_words(outlook: PlanConditions, *, starts: int, now: int) -> str:
     """The migrations in front of the plan's, and when they are through at the same estimate.
 
-    Only virt-controller may set a priority (KubeVirt 1.9, migration-create-admitter.go).
+    Only virt-controller may set a priority (KubeVirt, migration-create-admitter.go).
     """
     last = "gitbot's have no priority: they queue behind evacuations and upgrades"
     if not outlook.ahead:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gitbot.constraints.scheduler import versions as kubernetes
 from gitbot.kubevirt.names import API_VERSION
+from gitbot.kubevirt.versions import TAG
 from gitbot.model.text.canonical import short_digest
 from gitbot.simulation.controllers.instance_controller import MACHINE
 
@@ -57,8 +59,8 @@ def node(
                 "bootID": "-".join((boot[:8], boot[8:12], boot[12:16], boot[16:20], boot[20:])),
                 "containerRuntimeVersion": "containerd://2.2.0",
                 "kernelVersion": "6.12.0",
-                "kubeProxyVersion": "v1.36.3",
-                "kubeletVersion": "v1.36.3",
+                "kubeProxyVersion": kubernetes.TAG,
+                "kubeletVersion": kubernetes.TAG,
                 "machineID": short_digest(f"machine/{name}", 32),
                 "operatingSystem": "linux",
                 "osImage": "simulated",
@@ -86,7 +88,7 @@ def namespace(name: str) -> dict[str, Any]:
 
 
 def kubevirt(**configuration: Any) -> dict[str, Any]:
-    """The KubeVirt object, Deployed, version 1.9.0."""
+    """The KubeVirt object, Deployed, of the version that the rules follow."""
     return {
         "apiVersion": API_VERSION,
         "kind": "KubeVirt",
@@ -94,8 +96,8 @@ def kubevirt(**configuration: Any) -> dict[str, Any]:
         "spec": {"configuration": configuration},
         "status": {
             "phase": "Deployed",
-            "observedKubeVirtVersion": "v1.9.0",
-            "targetKubeVirtVersion": "v1.9.0",
+            "observedKubeVirtVersion": TAG,
+            "targetKubeVirtVersion": TAG,
             "outdatedVirtualMachineInstanceWorkloads": 0,
         },
     }

@@ -1,6 +1,6 @@
 """The schema of a VirtualMachineInstance, closed for the fields that decide placement.
 
-Fields: KubeVirt 1.9, api/core/v1/{types,schema}.go, and Kubernetes' own for affinity, tolerations
+Fields: KubeVirt, api/core/v1/{types,schema}.go, and Kubernetes' own for affinity, tolerations
 and topology spread. Disks, networks, probes and devices stay open, because the simulation does not
 read them.
 """

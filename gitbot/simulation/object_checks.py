@@ -1,6 +1,6 @@
 """What the API server refuses in any object: names, labels, annotations, finalizers, patched parts.
 
-Sources: Kubernetes 1.36, apimachinery/pkg/api/validation/objectmeta.go, and the answers of a real
+Sources: Kubernetes, apimachinery/pkg/api/validation/objectmeta.go, and the answers of a real
 kube-apiserver, to which tests/contracts/api_server holds both.
 """
 

@@ -1,6 +1,6 @@
 """What the API server refuses in a pod: invalid labels, and the default admission plugins.
 
-Sources: Kubernetes 1.36, pkg/apis/core/validation, plugin/pkg/admission/{runtimeclass,limitranger}
+Sources: Kubernetes, pkg/apis/core/validation, plugin/pkg/admission/{runtimeclass,limitranger}
 and pod-security-admission, each only as far as a launcher pod can violate it: hugepages, the
 nodeSelector, the seccomp rule of level restricted, minimum and maximum of a LimitRange.
 """

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from gitbot.constraints.scheduler.versions import TAG
 from gitbot.errors import ClusterError, NotSent
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of
@@ -28,7 +29,6 @@ INSTANCE = "VirtualMachineInstance"
 HOLD = ("gitbot", "gitbot-hold")
 ANCHOR = ("gitbot", "gitbot-ledger")
 LABEL_PREFIX = "placement.gitbot.dev/"
-KUBERNETES_VERSION = "v1.36.3"
 T = TypeVar("T")
 
 
@@ -72,7 +72,7 @@ class SimulatedPort:
             {kind: self._all(kind) for kind in KINDS if kind in BY_KIND},
             self.now(),
             absent_kinds=[kind for kind in KINDS if kind not in BY_KIND],
-            kubernetes_version=KUBERNETES_VERSION,
+            kubernetes_version=TAG,
             resource_version=str(self.cluster.store.version),
         )
 

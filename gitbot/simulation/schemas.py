@@ -2,7 +2,7 @@
 
 Only kinds whose fields a bot writes are closed; all others keep unknown fields, as a CRD with
 `x-kubernetes-preserve-unknown-fields` does. The OpenAPI document is made from the same data, so its
-shape is a subset of OpenAPI v3. Fields: KubeVirt 1.9, api/core/v1/types.go.
+shape is a subset of OpenAPI v3. Fields: KubeVirt, api/core/v1/types.go.
 """
 
 from __future__ import annotations

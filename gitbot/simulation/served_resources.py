@@ -1,7 +1,7 @@
 """The registry of resources that the simulated API server serves.
 
 Names, scopes, short names and status subresources are Kubernetes' and KubeVirt's own
-(Kubernetes 1.36 API reference; KubeVirt 1.9, pkg/virt-operator/resource/generate/components/crds).
+(Kubernetes API reference; KubeVirt, pkg/virt-operator/resource/generate/components/crds).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COUNTED = frozenset(
         "StatefulSet",
     }
 )
-"""Built-in kinds that have a generation (kube-apiserver 1.36); custom ones all have."""
+"""Built-in kinds that have a generation (kube-apiserver); custom ones all have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,9 +35,9 @@ def from_objects(
 ) -> ClusterSnapshot:
     """A snapshot of plain objects. Kinds that a snapshot does not keep are left out.
 
-    `taken_at` is in seconds UTC. Finished pods are left out, as in kube-scheduler (1.36,
-    newPodInformer). Raises SnapshotError for an object without a name, a duplicate, or a field with
-    another shape; `checked` also checks the types of fields that are kept unchanged.
+    `taken_at` is in seconds UTC. Finished pods are left out, as in kube-scheduler
+    (newPodInformer). Raises SnapshotError for an object without a name, a duplicate, or a field
+    with another shape; `checked` also checks the types of fields that are kept unchanged.
     """
     found = grouped(
         (kind, prune(kind, obj, checked=checked)) for obj in objects if (kind := kind_of(obj))

@@ -1,7 +1,7 @@
 """What a snapshot keeps of each kind: the fields that a rule can refer to, and their types.
 
-Sources: kube-scheduler 1.36 (what its plugins read), the types of Kubernetes' API 1.36, KubeVirt
-1.9 (what decides a target pod).
+Sources: kube-scheduler (what its plugins read), the types of Kubernetes' API, KubeVirt (what
+decides a target pod).
 """
 
 from __future__ import annotations

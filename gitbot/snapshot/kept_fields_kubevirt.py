@@ -1,4 +1,4 @@
-"""What a snapshot keeps of KubeVirt's kinds (KubeVirt 1.9: what decides a target pod)."""
+"""What a snapshot keeps of KubeVirt's kinds: what decides a target pod."""
 
 from __future__ import annotations
 

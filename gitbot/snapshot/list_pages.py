@@ -95,7 +95,7 @@ class KindReader:
         return f"a list of {self._kind} cannot be read: {reason}"
 
     def _take(self, items: list[Any]) -> None:
-        if self._kind == "Pod":  # as kube-scheduler leaves them out (1.36, newPodInformer)
+        if self._kind == "Pod":  # as kube-scheduler leaves them out (newPodInformer)
             items = [it for it in items if not it.status or it.status.phase not in FINAL_PHASES]
         for path, parts in groupby(self._shared, key=lambda part: part.path[:-1]):
             found = holders(items, path)

@@ -31,7 +31,7 @@ ROOMS = {
         "rules.contradiction rules.domains rules.load_relief rules.placement_rule "
         "rules.rule_parts rules.vm_spec_rules rules.worsening rules.zone_anti_affinity "
         "scheduler.cluster_facts scheduler.filters.node_unschedulable scheduler.verdicts "
-        "scheduler.world"
+        "scheduler.versions scheduler.world"
     ),
     "documents": "fields formats schemas",
     "execution": (
@@ -43,7 +43,7 @@ ROOMS = {
     "kubevirt": (
         "admission containers eviction kubevirt_object launcher_pod launcher_pods limits "
         "memory_overhead migration_policy movers names node_selector pod_defaults preflight "
-        "run_strategy source_node target_pod target_refusals webhook_answers"
+        "run_strategy source_node target_pod target_refusals versions webhook_answers"
     ),
     "model": (
         "caches cluster.cluster cluster.columns cluster.load cluster.node cluster.opt_out "

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gitbot.constraints.scheduler.filters.node_affinity import pinned_names
 from gitbot.constraints.scheduler.storage import is_bound
 from gitbot.constraints.scheduler.verdicts import Judgement
+from gitbot.constraints.scheduler.versions import MINOR
 from gitbot.constraints.scheduler.world import World
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import AffinityTerm
@@ -37,7 +38,7 @@ def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
         yield warned(
             "namespace-selector",
             "a namespaceSelector of NotIn and DoesNotExist alone reaches every namespace "
-            "in kube-scheduler 1.36 (a defect there); the verdict follows it",
+            f"in kube-scheduler {MINOR} (a defect there); the verdict follows it",
         )
     yield from _not_looked_at(pod, world)
     yield from _sampling(pod, world, judgement)
@@ -80,7 +81,7 @@ def _not_looked_at(pod: Pod, world: World) -> Iterator[Check]:
 def nodes_looked_for(count: int) -> int:
     """How many feasible nodes kube-scheduler searches for among `count` before it stops.
 
-    Source: kube-scheduler 1.36, schedule_one.go (numFeasibleNodesToFind), default settings.
+    Source: kube-scheduler, schedule_one.go (numFeasibleNodesToFind), default settings.
     """
     if count < ALWAYS_FOUND:
         return count

@@ -1,4 +1,4 @@
-"""The shapes of filters and scorers, and how kube-scheduler 1.36 combines the scores of all."""
+"""The shapes of filters and scorers, and how kube-scheduler combines the scores of all."""
 
 from __future__ import annotations
 

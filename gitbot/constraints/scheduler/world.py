@@ -1,4 +1,4 @@
-"""World: pods on nodes at one instant, and kube-scheduler 1.36's answer for one more pod."""
+"""World: pods on nodes at one instant, and kube-scheduler's answer for one more pod."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class World:
     """Pods on nodes in one state. Change it with add, remove and cordon; `fork` is cheap.
 
     Every question is about a pod that is not placed yet; a VM's own source pod is an ordinary
-    placed pod. Answers follow kube-scheduler 1.36's default profile.
+    placed pod. Answers follow kube-scheduler's default profile.
     """
 
     __slots__ = ("_state",)
@@ -329,7 +329,7 @@ def _crowded(state: State, pod: Pod) -> Iterator[tuple[int, list[Filter]]]:
 
     If pods of at least the same priority wait for a node, kube-scheduler runs the filters twice:
     with them in place, then without. If it skips a plugin without those pods, it skips it with them
-    too. Source: 1.36, framework/runtime (RunFilterPluginsWithNominatedPods).
+    too. Source: framework/runtime (RunFilterPluginsWithNominatedPods).
     """
     waiting: dict[int, list[Pod]] = {}
     for other in state.nominated:

@@ -164,7 +164,7 @@ def _unmeasured(problem: PlacementProblem) -> Iterator[Finding]:
 def effective_limits(configured: Limits, snapshot: ClusterSnapshot) -> Limits:
     """The smaller of the configuration's limits and those of the KubeVirt object.
 
-    KubeVirt 1.9 allows 5 migrations in the cluster and 2 out of one node by default.
+    KubeVirt allows 5 migrations in the cluster and 2 out of one node by default.
     """
     parallel, outbound = limits_of(next(iter(snapshot.of("KubeVirt")), {}))
     return Limits(

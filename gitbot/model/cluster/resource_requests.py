@@ -1,6 +1,6 @@
 """The sum of a pod's requests, computed as kube-scheduler does.
 
-Source: component-helpers resource/helpers.go (PodRequests) and kube-scheduler 1.36
+Source: component-helpers resource/helpers.go (PodRequests) and kube-scheduler
 framework/types.go (calculateResource). cpu is in milli, rounded up for each container; everything
 else is in nanos while it is added and in whole units, rounded up, at the end.
 """

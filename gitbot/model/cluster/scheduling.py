@@ -1,6 +1,6 @@
 """A pod's own rules for its placement: tolerations, affinity terms, spread constraints, ports.
 
-Decoded once from Kubernetes' JSON. Source of the semantics: kube-scheduler 1.36 (named at each
+Decoded once from Kubernetes' JSON. Source of the semantics: kube-scheduler (named at each
 value) and the pod strategy of the API server, which merges matchLabelKeys into selectors.
 """
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from gitbot.constraints.scheduler.versions import FOLLOWED, TAG
 from gitbot.simulation.served_resources import RESOURCES, ServedResource
 
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 VERSION = {
-    "major": "1",
-    "minor": "36",
-    "gitVersion": "v1.36.3",
+    "major": str(FOLLOWED[0]),
+    "minor": str(FOLLOWED[1]),
+    "gitVersion": TAG,
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "2026-01-01T00:00:00Z",

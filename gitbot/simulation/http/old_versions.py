@@ -1,7 +1,4 @@
-"""Older versions of KubeVirt's API: served like the present one, with a warning.
-
-Source: KubeVirt 1.9.0, pkg/virt-operator/resource/generate/components/crds.go.
-"""
+"""Older versions of KubeVirt's API: served like the present one, with a warning."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gitbot.constraints.scheduler.versions import TAG
 from gitbot.simulation.http.discovery import group_versions
 from gitbot.simulation.schemas import schema_of
 from gitbot.simulation.served_resources import RESOURCES, ServedResource
@@ -26,7 +27,7 @@ def document(group: str, version: str) -> dict[str, Any]:
         paths.update(_paths(resource))
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes (simulated)", "version": "v1.36.3"},
+        "info": {"title": "Kubernetes (simulated)", "version": TAG},
         "paths": paths,
         "components": {"schemas": {_schema_name(item): _schema(item) for item in resources}},
     }

@@ -1,6 +1,6 @@
 """Table output: the columns that `kubectl get` prints.
 
-Columns: k8s.io/kubernetes pkg/printers/internalversion; KubeVirt's CRD printer columns (1.9).
+Columns: k8s.io/kubernetes pkg/printers/internalversion; KubeVirt's CRD printer columns.
 """
 
 from __future__ import annotations

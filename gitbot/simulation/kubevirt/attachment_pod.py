@@ -1,6 +1,6 @@
 """The pod that holds hotplugged volumes on the node of a launcher pod.
 
-Source: KubeVirt 1.9.0, pkg/virt-controller/services/template.go and watch/migration/migration.go. A
+Source: KubeVirt, pkg/virt-controller/services/template.go and watch/migration/migration.go. A
 migration of a VM with hotplugged volumes goes on only when this pod of the target runs.
 """
 

@@ -1,6 +1,6 @@
 """The pause of evacuations and workload updates after failures: 20 s, doubling.
 
-Source: KubeVirt 1.9.0, migration.go, handleMigrationBackoff. Users' migrations have none.
+Source: KubeVirt, migration.go, handleMigrationBackoff. Users' migrations have none.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A simulated virt-handler: a guest boots on the node of its launcher pod.
 
-Source of the written fields: KubeVirt 1.9.0, pkg/virt-handler. The caller decides whether a guest
+Source of the written fields: KubeVirt, pkg/virt-handler. The caller decides whether a guest
 can be migrated: disks, networks and devices are not judged here.
 """
 

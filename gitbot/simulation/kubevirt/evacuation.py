@@ -1,6 +1,6 @@
 """The evacuation controller: marks of evictions, and drain taints, become migrations.
 
-Source: KubeVirt 1.9.0, pkg/virt-controller/watch/drain/evacuation/evacuation.go. Since 1.9 it
+Source: KubeVirt, pkg/virt-controller/watch/drain/evacuation/evacuation.go. Since 1.9 it
 makes one migration for each VMI at once and leaves the limits to the queue.
 """
 

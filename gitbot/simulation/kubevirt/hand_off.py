@@ -1,6 +1,6 @@
 """The hand-off: virt-controller writes migrationState, and the handlers take over.
 
-Source: KubeVirt 1.9.0, migration.go, handleTargetPodHandoff.
+Source: KubeVirt, migration.go, handleTargetPodHandoff.
 """
 
 from __future__ import annotations

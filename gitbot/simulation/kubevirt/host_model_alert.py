@@ -1,6 +1,6 @@
 """The Event for a host-model guest if no other node has the CPU that its move needs.
 
-Source: KubeVirt 1.9.0, migration.go, alertIfHostModelIsUnschedulable.
+Source: KubeVirt, migration.go, alertIfHostModelIsUnschedulable.
 """
 
 from __future__ import annotations

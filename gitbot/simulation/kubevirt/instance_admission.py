@@ -1,6 +1,6 @@
 """virt-api's webhooks for VMIs, as far as placement needs them: defaults, and who may change what.
 
-Source: KubeVirt 1.9.0, pkg/virt-api/webhooks. Its other refusals of a spec are left out.
+Source: KubeVirt, pkg/virt-api/webhooks. Its other refusals of a spec are left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Defaults that virt-api sets in a new VMI, as far as placement and size depend on them.
-
-Source: KubeVirt 1.9.0, pkg/defaults/defaults.go.
-"""
+"""Defaults that virt-api sets in a new VMI, as far as placement and size depend on them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The launcher pods and migrations of a VMI, from the caller's cache.
-
-Source: KubeVirt 1.9.0, pkg/controller/controller.go.
-"""
+"""The launcher pods and migrations of a VMI, from the caller's cache."""
 
 from __future__ import annotations
 

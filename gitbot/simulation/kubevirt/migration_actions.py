@@ -1,6 +1,6 @@
 """The effects of one pass over a migration on pods and the VMI.
 
-Source: KubeVirt 1.9.0, migration.go, `sync` and the functions it calls.
+Source: KubeVirt, migration.go, `sync` and the functions it calls.
 """
 
 from __future__ import annotations

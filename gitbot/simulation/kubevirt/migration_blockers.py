@@ -1,6 +1,6 @@
 """What keeps a healthy migration Pending: a backup, utility volumes.
 
-Source: KubeVirt 1.9.0, migration.go, handleVMBackup and handleUtilityVolumes.
+Source: KubeVirt, migration.go, handleVMBackup and handleUtilityVolumes.
 """
 
 from __future__ import annotations

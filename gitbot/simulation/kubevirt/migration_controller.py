@@ -1,6 +1,6 @@
 """The next step of virt-controller with a migration: a VMIM's way through its phases.
 
-`reconcile_migration` mirrors one pass of KubeVirt 1.9.0's migration controller
+`reconcile_migration` mirrors one pass of KubeVirt's migration controller
 (pkg/virt-controller/watch/migration/migration.go) for local migrations: it acts on the target pod
 and the VMI (`migration_actions`), moves the phase (`migration_phases`), and collects finished
 migrations. Phase, copied state and finalizer are separate writes in separate passes, as there.

@@ -1,6 +1,6 @@
 """How a migration's status changes in one pass: failures first, then the next phase.
 
-Source: KubeVirt 1.9.0, migration.go, updateStatus and processMigrationPhase.
+Source: KubeVirt, migration.go, updateStatus and processMigrationPhase.
 """
 
 from __future__ import annotations

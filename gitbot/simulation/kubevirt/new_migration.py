@@ -13,7 +13,7 @@ def new_migration(
 ) -> dict[str, Any]:
     """A VirtualMachineInstanceMigration without a name.
 
-    Source: KubeVirt 1.9.0, pkg/virt-api/rest/lifecycle.go, which names it with generateName
+    Source: KubeVirt, pkg/virt-api/rest/lifecycle.go, which names it with generateName
     `kubevirt-migrate-vm-`. An empty selector is left out. It never has a priority: only
     virt-controller may set one.
     """

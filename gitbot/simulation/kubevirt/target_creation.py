@@ -1,6 +1,6 @@
 """The creation of a target pod, and the steps after a refusal.
 
-Source: KubeVirt 1.9.0, migration.go, createTargetPod and processMigrationPhase.
+Source: KubeVirt, migration.go, createTargetPod and processMigrationPhase.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A simulated virt-handler: the writes of the agents on the nodes during a migration.
 
-The order of the writes is that of KubeVirt 1.9.0 (pkg/virt-handler, migration-source.go and
+The order of the writes is that of KubeVirt (pkg/virt-handler, migration-source.go and
 migration-target.go); the caller decides how long each takes, and whether it fails. Kubelet's part,
 the end of the pod that was left behind, is here too.
 """

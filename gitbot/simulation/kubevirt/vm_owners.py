@@ -1,6 +1,6 @@
 """Owners of VMIs: VirtualMachines with their run strategy, replica sets, pools.
 
-Source: KubeVirt 1.9.0, pkg/virt-controller/watch/{vm,replicaset,pool}. Live updates of a running
+Source: KubeVirt, pkg/virt-controller/watch/{vm,replicaset,pool}. Live updates of a running
 VMI, instance types, revisions and update strategies of pools are left out.
 """
 

@@ -1,6 +1,6 @@
 """The life of a VMI in virt-controller: its launcher pod, its phases up to Scheduled, its end.
 
-Source: KubeVirt 1.9.0, pkg/virt-controller/watch/vmi/lifecycle.go. From Scheduled on the handlers
+Source: KubeVirt, pkg/virt-controller/watch/vmi/lifecycle.go. From Scheduled on the handlers
 on the nodes take over (`boot`, `handler`).
 """
 

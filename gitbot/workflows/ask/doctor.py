@@ -14,6 +14,7 @@ from gitbot.intents import MaintenanceWindowSpec
 from gitbot.kubernetes.objects import at
 from gitbot.kubevirt.kubevirt_object import version_of
 from gitbot.kubevirt.limits import limits_of
+from gitbot.kubevirt.versions import SAFE
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import MoveEvent
 from gitbot.model.plan.diagnosis import Check, Outcome, asked, failed, passed, warned
@@ -241,9 +242,6 @@ def _pins(questions: Questions) -> Iterable[Check]:
         yield failed("kubevirt/pins", message, "upgrade KubeVirt to 1.6 or newer")
 
 
-_SAFE = (1, 6, 1)
-
-
 def _kubevirt(shell: RunContext) -> Iterable[Check]:
     snapshot = shell.cluster.snapshot()
     found = snapshot.of("KubeVirt")
@@ -254,7 +252,7 @@ def _kubevirt(shell: RunContext) -> Iterable[Check]:
     version = str(at(found[0], "status", "observedKubeVirtVersion", default="")) or "unknown"
     message = f"KubeVirt {version}, Kubernetes {snapshot.kubernetes_version}"
     numbers = version_of(found[0])
-    if numbers is not None and numbers < _SAFE:
+    if numbers is not None and numbers < SAFE:
         message += ": its API server takes the certificate of any front proxy (CVE-2025-64432)"
         yield warned("kubevirt/version", message, "upgrade KubeVirt to 1.6.1 or newer")
     else:

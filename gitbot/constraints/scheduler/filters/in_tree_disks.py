@@ -1,6 +1,6 @@
 """Disks of Kubernetes' own plugins that CSI drivers serve now: which driver, which volume.
 
-Source: csi-translation-lib 0.36 and kube-scheduler 1.36 (plugins/nodevolumelimits,
+Source: csi-translation-lib 0.36 and kube-scheduler (plugins/nodevolumelimits,
 plugins/volumebinding). Only plugins whose migration cannot be switched off are listed.
 """
 

@@ -1,4 +1,4 @@
-"""Pod affinity and anti-affinity. Source: kube-scheduler 1.36, plugins/interpodaffinity."""
+"""Pod affinity and anti-affinity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nodeSelector and node affinity. Source: kube-scheduler 1.36, plugins/nodeaffinity."""
+"""nodeSelector and node affinity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node that the pod itself names. Source: kube-scheduler 1.36, plugins/nodename."""
+"""A node that the pod itself names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cordoned nodes. Source: kube-scheduler 1.36, plugins/nodeunschedulable."""
+"""Cordoned nodes."""
 
 from __future__ import annotations
 

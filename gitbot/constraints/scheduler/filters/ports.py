@@ -1,4 +1,4 @@
-"""Host ports. Source: kube-scheduler 1.36, plugins/nodeports."""
+"""Host ports."""
 
 from __future__ import annotations
 

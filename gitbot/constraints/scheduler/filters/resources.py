@@ -1,4 +1,4 @@
-"""Requests against allocatable. Source: kube-scheduler 1.36, plugins/noderesources/fit.go."""
+"""Requests against allocatable."""
 
 from __future__ import annotations
 

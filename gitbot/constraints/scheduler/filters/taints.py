@@ -1,4 +1,4 @@
-"""Taints and tolerations. Source: kube-scheduler 1.36, plugins/tainttoleration."""
+"""Taints and tolerations."""
 
 from __future__ import annotations
 

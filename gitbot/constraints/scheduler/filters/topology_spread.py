@@ -1,4 +1,4 @@
-"""Topology spread constraints. Source: kube-scheduler 1.36, plugins/podtopologyspread."""
+"""Topology spread constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where claims can be bound or reached. Source: kube-scheduler 1.36, plugins/volumebinding.
+"""Where claims can be bound or reached.
 
 CSIStorageCapacity is ignored: a class that can provision counts as having room.
 """
@@ -38,7 +38,7 @@ class VolumeBinding:
 
     @cached_property
     def _claims(self) -> list[tuple[str, Json]]:
-        """One entry per volume. kube-scheduler 1.36 counts a claim twice if two volumes name it."""
+        """One entry per volume. kube-scheduler counts a claim twice if two volumes name it."""
         storage = self._state.facts.storage
         found = []
         for name in self._pod.claims:

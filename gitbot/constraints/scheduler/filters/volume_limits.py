@@ -1,4 +1,4 @@
-"""How many volumes of a driver a node can attach. Source: kube-scheduler 1.36, nodevolumelimits."""
+"""How many volumes of a driver a node can attach."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Which volume an unbound claim would take on a node, and whether its class can provision one.
 
-Source: component-helpers storage/volume (FindMatchingVolume) and kube-scheduler 1.36,
+Source: component-helpers storage/volume (FindMatchingVolume) and kube-scheduler,
 plugins/volumebinding/binder.go.
 """
 

@@ -1,4 +1,4 @@
-"""Volumes that only one pod may use. Source: kube-scheduler 1.36, plugins/volumerestrictions."""
+"""Volumes that only one pod may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zone labels of volumes. Source: kube-scheduler 1.36, plugins/volumezone."""
+"""Zone labels of volumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of pod (anti-)affinity. Source: kube-scheduler 1.36, interpodaffinity/scoring.go."""
+"""Scores of pod (anti-)affinity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores by images that a node has. Source: kube-scheduler 1.36, plugins/imagelocality."""
+"""Scores by images that a node has."""
 
 from __future__ import annotations
 

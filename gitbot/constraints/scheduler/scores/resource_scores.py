@@ -1,4 +1,4 @@
-"""Scores by requests. Source: kube-scheduler 1.36, plugins/noderesources."""
+"""Scores by requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of topology spread. Source: kube-scheduler 1.36, plugins/podtopologyspread/scoring.go."""
+"""Scores of topology spread."""
 
 from __future__ import annotations
 
