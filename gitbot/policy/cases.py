@@ -20,7 +20,6 @@ from gitbot.policy.cel_engine import compile_expression, timestamp
 from gitbot.policy.evaluate import HERE
 from gitbot.policy.judge import worst_action
 from gitbot.policy.policy import (
-    NAMES,
     Failure,
     Policy,
     PolicyRunner,
@@ -29,6 +28,7 @@ from gitbot.policy.policy import (
     Validation,
 )
 from gitbot.policy.policy_files import TEST_SUFFIX
+from gitbot.policy.variables import OWN, names_over
 
 KIND = "PlacementPolicyTest"
 DESCRIPTION = "Tests of one policy: given variables, expected answer."
@@ -194,9 +194,9 @@ def _detects_removal(
 
 def _outcome(case: CaseSpec, policy: Policy, runner: PolicyRunner) -> tuple[str, tuple[int, ...]]:
     """What is unexpected about a case ("" for nothing), and the validations that fail."""
-    unknown = sorted(set(case.given) - NAMES[policy.over] - {"variables"})
+    unknown = sorted(set(case.given) - names_over(policy.over) - {OWN})
     if unknown:
-        known = ", ".join(sorted(NAMES[policy.over] - {"variables"}))
+        known = ", ".join(sorted(names_over(policy.over) - {OWN}))
         return f"found the variable {unknown[0]}, expected {known} (over: {policy.over})", ()
     try:
         data = _data(case.given, policy)
@@ -213,7 +213,7 @@ def _outcome(case: CaseSpec, policy: Policy, runner: PolicyRunner) -> tuple[str,
 
 def _data(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     """Missing data is empty: an expression that asks for it gives no answer."""
-    data = {name: given.get(name, {}) for name in NAMES[policy.over]}
+    data = {name: given.get(name, {}) for name in names_over(policy.over)}
     text = given.get("now", "1970-01-01T00:00:00Z")
     return {**data, "now": timestamp(parse_instant(str(text)))}
 
@@ -223,7 +223,7 @@ def _answer(
 ) -> tuple[str, str, tuple[int, ...]]:
     found = _failures(policy, data, runner)
     if not found:
-        false = compile_expression("false", names=NAMES[policy.over])
+        false = compile_expression("false", names=names_over(policy.over))
         always = replace(policy, validations=(Validation(expression=false, message="fails"),))
         return ("Pass" if _failures(always, data, runner) else "Skip"), "", ()
     first = found[0]

@@ -19,20 +19,8 @@ from cel_expr_python import cel
 from gitbot.model.grouping import grouped
 from gitbot.policy.errors import EvaluationError, ExpressionError, NotData, placed, short
 from gitbot.policy.library import LIBRARIES, TYPE, CelFunction, all_matches
+from gitbot.policy.variables import VARIABLES
 
-_MAP = "map"
-_TIME = "time"
-VARIABLES: Mapping[str, str] = {
-    "plan": _MAP,
-    "move": _MAP,
-    "vm": _MAP,
-    "source": _MAP,
-    "node": _MAP,
-    "intent": _MAP,
-    "cluster": _MAP,
-    "variables": _MAP,
-    "now": _TIME,
-}
 EXTENSIONS: Mapping[str, str] = {
     "bindings": "`cel.bind`",
     "lists": "`slice`, `flatten`, `distinct`, `reverse`, `sort`, `sortBy`, `lists.range`",
@@ -138,8 +126,10 @@ def _environments(names: tuple[str, ...]) -> tuple[Any, Any]:
 
     The engine makes no values of other types than its own, so these are maps.
     """
-    types = {_MAP: cel.Type.Map(cel.Type.STRING, cel.Type.DYN), _TIME: cel.Type.TIMESTAMP}
-    variables = {name: types[VARIABLES[name]] for name in names}
+    a_map, a_time = cel.Type.Map(cel.Type.STRING, cel.Type.DYN), cel.Type.TIMESTAMP
+    # the process for foreign policies knows only what ships: another name is a map
+    times = {name for name, variable in VARIABLES.items() if variable.is_time}
+    variables = {name: a_time if name in times else a_map for name in names}
     checks, runs = (
         cel.NewEnv(config=_config(without), variables=variables, extensions=[each])
         for each, without in zip(_libraries(), ("", "two-var-comprehensions"), strict=True)

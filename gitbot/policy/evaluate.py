@@ -9,10 +9,11 @@ from typing import Any
 from gitbot.model.grouping import grouped
 from gitbot.policy.batch.combined import binding, prefilter
 from gitbot.policy.batch.equivalence import Classes
-from gitbot.policy.batch.read_set import VARIABLES, Reads, project, reads, reads_together
+from gitbot.policy.batch.read_set import Reads, project, reads, reads_together
 from gitbot.policy.cel_engine import Program, compile_expression, evaluate, evaluate_as_data
 from gitbot.policy.errors import EvaluationError, NotData
 from gitbot.policy.policy import Failed, Failure, Policy, PolicySubject, Validation
+from gitbot.policy.variables import OWN
 
 MESSAGE = 1_000  # characters of a message
 ALIKE = 8  # with fewer subjects alike than this, on average, each is asked
@@ -63,7 +64,7 @@ def read_by(policies: Iterable[Policy], *, messages: bool) -> Reads:
     read = reads_together(
         program for policy in policies for program in _programs(policy, messages=messages)
     )
-    return {name: tree for name, tree in read.items() if name != VARIABLES}
+    return {name: tree for name, tree in read.items() if name != OWN}
 
 
 def _programs(policy: Policy, *, messages: bool) -> Iterator[Program]:
@@ -141,7 +142,7 @@ class _Scope:
     def _ready(self, program: Program) -> tuple[Program, Mapping[str, Any]]:
         """The engine copies all that it is given, so it gets only what the program reads."""
         read = reads(program)
-        named = read.get(VARIABLES, {})
+        named = read.get(OWN, {})
         for name in [name for name in self._open if named is None or name in named]:
             # taken out first: a variable that asks for itself is a missing key, not a loop
             if program_of := self._open.pop(name, None):  # one before may have asked for it
@@ -149,8 +150,8 @@ class _Scope:
         if self._texts.keys() & (self._texts if named is None else named):
             program = binding(program, tuple(self._texts.items()), tuple(self._variables))
             read = reads(program)
-        data = {name: project(self._data[name], read[name]) for name in read.keys() - {VARIABLES}}
-        return program, {**data, VARIABLES: self._variables}
+        data = {name: project(self._data[name], read[name]) for name in read.keys() - {OWN}}
+        return program, {**data, OWN: self._variables}
 
     def _learn(self, name: str, program: Program) -> None:
         ready, data = self._ready(program)

@@ -10,9 +10,10 @@ from gitbot.policy.cel_fields import unknown_field
 from gitbot.policy.errors import ExpressionError
 from gitbot.policy.evaluate import HERE
 from gitbot.policy.plan_variables import PlanVariables
-from gitbot.policy.policy import NAMES, OF_VM, PolicyRunner, PolicyScope, PolicySubject
+from gitbot.policy.policy import PolicyRunner, PolicyScope, PolicySubject
 from gitbot.policy.source_ranges import line_and_column
 from gitbot.policy.steps import EvaluatedStep
+from gitbot.policy.variables import OWN, VM, names_over
 
 __all__ = [
     "OVERS",
@@ -24,13 +25,12 @@ __all__ = [
     "natural",
     "subjects",
 ]
-VM = "VM"
-OVERS = {**{str(over): NAMES[over] - {"variables"} for over in PolicyScope}, VM: OF_VM}
+OVERS = (*map(str, PolicyScope), VM)
 
 
 def compiled(text: str, over: str, runner: PolicyRunner = HERE) -> Program:
     """`over` is a key of OVERS. Raises ExpressionError, with line and column."""
-    program = runner.compile(text, names=OVERS[over], returns="")
+    program = runner.compile(text, names=names_over(over) - {OWN}, returns="")
     if wrong := unknown_field(program):
         offset, message, hint = wrong
         line, column = line_and_column(text, offset)
@@ -40,7 +40,7 @@ def compiled(text: str, over: str, runner: PolicyRunner = HERE) -> Program:
 
 def natural(text: str, runner: PolicyRunner = HERE) -> str:
     """What the variables that an expression reads belong to; the plan where it reads none."""
-    every = frozenset().union(*OVERS.values())
+    every = frozenset().union(*map(names_over, OVERS)) - {OWN}
     read = reads(runner.compile(text, names=every, returns="")).keys()
     if read & {"move", "node"}:
         return PolicyScope.MOVE

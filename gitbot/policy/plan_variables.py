@@ -24,7 +24,8 @@ from gitbot.model.text.names import IntentRef
 from gitbot.policy.cel_engine import timestamp
 from gitbot.policy.fleet import fleet_makers
 from gitbot.policy.keys import label_keys, topology_keys
-from gitbot.policy.policy import NAMES, OF_VM, PolicyScope, PolicySubject
+from gitbot.policy.policy import PolicyScope, PolicySubject
+from gitbot.policy.variables import VARIABLES, VM, names_over
 from gitbot.published import moves_fields, plan_makers, resilience_fields
 
 
@@ -96,6 +97,11 @@ class PlanVariables:
                 "plan": lambda: LazyMapping.of(of_plan),
                 "cluster": lambda: LazyMapping.of(_cluster(problem, clock, snapshot_max_age)),
                 "now": lambda: timestamp(now),
+                **{
+                    name: partial(make, plan, problem)
+                    for name, variable in VARIABLES.items()
+                    if (make := variable.make) is not None
+                },
             }
         )
         self._plan_moves = plan.moves
@@ -106,28 +112,30 @@ class PlanVariables:
         return self._subjects[over]
 
     def _made(self, over: PolicyScope) -> Iterator[PolicySubject]:
+        names = names_over(over)
         match over:
             case PolicyScope.PLAN:
                 yield PolicySubject(name="", intent=self._only_intent(), data=self._common)
             case PolicyScope.MOVE:
                 for index, move in enumerate(self._moves):
                     name = str(move.vm.namespaced_name)
-                    data = LazyMapping(NAMES[over], partial(self._of_move, index))
+                    data = LazyMapping(names, partial(self._of_move, index))
                     yield PolicySubject(name=name, intent=move.intent, data=data)
             case PolicyScope.INTENT:
                 for name in sorted(self._intents):
                     ref, _ = self._intents[name]
-                    data = LazyMapping(NAMES[over], partial(self._of_intent, ref))
+                    data = LazyMapping(names, partial(self._of_intent, ref))
                     yield PolicySubject(name=name, intent=ref, data=data)
 
     def machines(self) -> Iterator[PolicySubject]:
         """Every VM of the cluster, with the node where it runs; no policy is over VMs."""
+        of_vm = names_over(VM)
         for name, found in sorted(self._vms.items()):
             uid = str(at(found, "metadata", "uid", default=""))
             node = str(at(found, "status", "nodeName", default=""))
             vm = VmRef(namespace=name.namespace, name=name.name, uid=uid)
             make = partial(self._of_machine, vm, node)
-            yield PolicySubject(name=str(name), intent=None, data=LazyMapping(OF_VM, make))
+            yield PolicySubject(name=str(name), intent=None, data=LazyMapping(of_vm, make))
 
     def _of_machine(self, vm: VmRef, node: str, name: str) -> Any:
         match name:

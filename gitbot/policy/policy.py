@@ -38,14 +38,6 @@ _SEVERITIES = {
     Action.WARN: Severity.WARNING,
     Action.AUDIT: Severity.NOTE,
 }
-NAMES = {
-    PolicyScope.PLAN: frozenset({"plan", "cluster", "now", "variables"}),
-    PolicyScope.MOVE: frozenset(
-        {"plan", "move", "vm", "source", "node", "intent", "cluster", "now", "variables"}
-    ),
-    PolicyScope.INTENT: frozenset({"plan", "intent", "cluster", "now", "variables"}),
-}
-OF_VM = frozenset({"plan", "vm", "source", "cluster", "now"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,6 @@ from gitbot.policy.cel_fields import unknown_field
 from gitbot.policy.errors import ExpressionError
 from gitbot.policy.evaluate import HERE
 from gitbot.policy.policy import (
-    NAMES,
     Action,
     Exemption,
     Policy,
@@ -35,6 +34,7 @@ from gitbot.policy.policy import (
     Validation,
 )
 from gitbot.policy.source_ranges import place_in_file
+from gitbot.policy.variables import OWN, names_over
 
 KIND = "PlacementPolicy"
 TEST_SUFFIX = ".test.yaml"
@@ -293,7 +293,7 @@ class _Compiler:
 
     def program(self, path: Path, text: str, returns: str) -> Program | None:
         try:
-            made = self.runner.compile(text, names=NAMES[self.over], returns=returns)
+            made = self.runner.compile(text, names=names_over(self.over), returns=returns)
         except ExpressionError as error:
             self._refuse(path, text, error.offset(text), error.message)
             return None
@@ -304,7 +304,7 @@ class _Compiler:
         return made
 
     def _refuse(self, path: Path, text: str, offset: int, message: str, hint: str = "") -> None:
-        known = ", ".join(sorted(NAMES[self.over] - {"variables"}))
+        known = ", ".join(sorted(names_over(self.over) - {OWN}))
         hint = hint or f"over: {self.over} has {known}"
         said = f"the expression does not compile: {message}"
         self.report.at_value(path, "expression", said, hint)

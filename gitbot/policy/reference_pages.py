@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gitbot.policy.cases import CaseResult
-from gitbot.policy.cel_engine import EXTENSIONS, REGEX, VARIABLES
+from gitbot.policy.cel_engine import EXTENSIONS, REGEX
 from gitbot.policy.cel_fields import MEANINGS
 from gitbot.policy.library import LIBRARIES
-from gitbot.policy.policy import NAMES, Policy, PolicyScope
+from gitbot.policy.policy import Policy, PolicyScope
+from gitbot.policy.variables import VARIABLES
 
-_WHAT = {
-    "plan": "the plan",
-    "move": "the move that is judged",
-    "vm": "its VM",
-    "source": "the node that it leaves",
-    "node": "its target",
-    "intent": "the intent that is judged, or that of the move",
-    "cluster": "the cluster as the snapshot shows it",
-    "variables": "the policy's own",
-    "now": "a timestamp, the only clock",
-}
 _OVER = {"Plan": "once for the plan", "Move": "for each move", "Intent": "for each intent"}
 _MEANING = {
     "Deny": "an error: the plan is refused",
@@ -41,9 +31,9 @@ def variables_page() -> str:
 def _variables() -> Iterator[str]:
     yield "# What expressions of policies see\n"
     yield "| variable | over | what it is |\n|---|---|---|"
-    for name in VARIABLES:
-        over = ", ".join(str(item) for item in PolicyScope if name in NAMES[item])
-        yield f"| `{name}` | {over} | {_WHAT[name]} |"
+    for name, variable in VARIABLES.items():
+        over = ", ".join(str(item) for item in PolicyScope if item in variable.over)
+        yield f"| `{name}` | {over} | {variable.what} |"
     for name, meanings in MEANINGS.items():
         yield f"\n## {name}\n\n| field | meaning |\n|---|---|"
         yield from (f"| `{name}.{field}` | {_cell(text)} |" for field, text in meanings.items())

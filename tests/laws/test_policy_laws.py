@@ -15,8 +15,9 @@ from gitbot.policy.cel_engine import compile_expression, evaluate, timestamp
 from gitbot.policy.cel_fields import unknown_field
 from gitbot.policy.errors import EvaluationError, ExpressionError
 from gitbot.policy.evaluate import failed_by, failures
-from gitbot.policy.policy import NAMES, PolicyScope, PolicySubject
+from gitbot.policy.policy import PolicyScope, PolicySubject
 from gitbot.policy.steps import steps
+from gitbot.policy.variables import names_over
 from tests.controlplane.cel_expressions import expressions
 
 EXPRESSIONS = (
@@ -108,7 +109,7 @@ POLICIES = policies().policies
 
 
 def answer(text: str, data: dict[str, Any], *, whole: bool) -> Any:
-    program = compile_expression(text, names=NAMES[PolicyScope.MOVE])
+    program = compile_expression(text, names=names_over(PolicyScope.MOVE))
     given = (
         data
         if whole
@@ -160,7 +161,7 @@ def test_a_mangled_expression_is_refused_gives_no_answer_or_a_value(
         start = dice.randrange(len(other))
         text[at : min(end, at + 5)] = other[start : start + dice.randrange(9)]
     with suppress(ExpressionError):
-        program = compile_expression("".join(text), names=NAMES[PolicyScope.MOVE])
+        program = compile_expression("".join(text), names=names_over(PolicyScope.MOVE))
         assert unknown_field(program) is None or reads(program)
         data = {**PLAN, "vm": {"name": "a"}, "move": {"id": 1}, "node": {}, "variables": {}}
         with suppress(EvaluationError):

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from gitbot.policy.batch.read_set import VARIABLES, project, reads
+from gitbot.policy.batch.read_set import project, reads
 from gitbot.policy.cel_engine import Program, compile_expression, evaluate
 from gitbot.policy.errors import EvaluationError, ExpressionError
-from gitbot.policy.policy import NAMES, Policy, PolicySubject
+from gitbot.policy.policy import Policy, PolicySubject
+from gitbot.policy.variables import OWN, names_over
 
 _Group = tuple[Policy, ...]
 
@@ -26,7 +27,7 @@ def prefilter(
         for subject in subjects:
             passes: Sequence[bool] = ()
             if program is not None:
-                trees = [item for item in read.items() if item[0] != VARIABLES]
+                trees = [item for item in read.items() if item[0] != OWN]
                 data = {name: project(subject.data[name], tree) for name, tree in trees}
                 try:
                     passes = evaluate(program, data)
@@ -46,7 +47,7 @@ def _programs(policies: _Group) -> tuple[tuple[Program | None, _Group], ...]:
         return ()
     text = "[" + ",\n".join(map(_text, policies)) + "]"
     try:
-        made = compile_expression(text, names=NAMES[policies[0].over])
+        made = compile_expression(text, names=names_over(policies[0].over))
     except ExpressionError:
         if len(policies) == 1:
             return ((None, policies),)
@@ -62,7 +63,7 @@ def _text(policy: Policy) -> str:
     body = f"{conditions} ? {validations} : true"
     texts: dict[str, str] = {}
     for name, program in policy.variables:  # each may read those before it
-        read = reads(program).get(VARIABLES, {})
+        read = reads(program).get(OWN, {})
         used = [(each, text) for each, text in texts.items() if read is None or each in read]
         texts[name] = _bound(used, (), program.text)
     return _bound(texts.items(), (), body)
@@ -81,8 +82,8 @@ def binding(
 
 def _bound(texts: Iterable[tuple[str, str]], known: Iterable[str], body: str) -> str:
     made = [f"'{name}': dyn(\n{text}\n)" for name, text in texts]
-    made += [f"'{name}': {VARIABLES}.{name}" for name in known]
-    return f"cel.bind({VARIABLES}, {{{', '.join(made)}}},\n{body}\n)" if made else body
+    made += [f"'{name}': {OWN}.{name}" for name in known]
+    return f"cel.bind({OWN}, {{{', '.join(made)}}},\n{body}\n)" if made else body
 
 
 def _all(programs: Sequence[Program]) -> str:

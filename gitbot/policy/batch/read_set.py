@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from gitbot.policy.cel_engine import VARIABLES as NAMES
 from gitbot.policy.cel_engine import Program
 from gitbot.policy.cel_syntax import SyntaxKind, SyntaxNode, read_syntax
+from gitbot.policy.variables import VARIABLES
 
 # The keys that are read of a map, each with what is read of its value; None reads all of it.
 Tree = Mapping[str, "Tree | None"]
 Reads = Mapping[str, "Tree | None"]
-VARIABLES = "variables"
 _PLAIN = frozenset({str, int, bool, list})
 _KEYED = frozenset({"_[_]", "_?._", "_[?_]"})
 _Path = tuple[str, ...]
@@ -58,7 +57,7 @@ def _paths(node: SyntaxNode, bound: frozenset[str]) -> Iterator[_Path]:
     if chain is not None:
         name, *keys = chain
         # `int` and other names of types are identifiers too
-        if name not in bound and name.removeprefix(".") in NAMES:
+        if name not in bound and name.removeprefix(".") in VARIABLES:
             yield (name.removeprefix("."), *keys)
     elif node.kind is SyntaxKind.COMPREHENSION:
         over, start, *inner = node.parts
