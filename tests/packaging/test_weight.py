@@ -26,7 +26,7 @@ ROOMS = {
     "kubevirt": 2_544,
     "model": 3_167,
     "planner": 6_367,
-    "policy": 4_051,
+    "policy": 4_080,
     "ports": 554,
     "published": 1_900,
     "rendering": 343,
