@@ -8,7 +8,6 @@ from typing import Any
 
 from gitbot.policy.cel_engine import Program
 from gitbot.policy.cel_syntax import SyntaxKind, SyntaxNode, read_syntax
-from gitbot.policy.variables import VARIABLES
 
 # The keys that are read of a map, each with what is read of its value; None reads all of it.
 Tree = Mapping[str, "Tree | None"]
@@ -21,15 +20,15 @@ _Path = tuple[str, ...]
 @lru_cache(maxsize=4096)
 def reads(program: Program) -> Reads:
     """By variable, what an expression reads."""
-    return _tree(_paths(read_syntax(program.checked).root, frozenset()))
+    return _tree(_read(program))
 
 
 def reads_together(programs: Iterable[Program]) -> Reads:
-    return _tree(
-        path
-        for program in programs
-        for path in _paths(read_syntax(program.checked).root, frozenset())
-    )
+    return _tree(path for program in programs for path in _read(program))
+
+
+def _read(program: Program) -> Iterator[_Path]:
+    return _paths(read_syntax(program.checked).root, frozenset(), program.names)
 
 
 def project(value: Any, tree: Tree | None) -> Any:
@@ -52,22 +51,22 @@ def leaves(tree: Tree | None) -> Iterator[_Path]:
         yield from ((key, *rest) for key, inner in tree.items() for rest in leaves(inner))
 
 
-def _paths(node: SyntaxNode, bound: frozenset[str]) -> Iterator[_Path]:
+def _paths(node: SyntaxNode, bound: frozenset[str], names: frozenset[str]) -> Iterator[_Path]:
     chain = chain_of(node)
     if chain is not None:
         name, *keys = chain
         # `int` and other names of types are identifiers too
-        if name not in bound and name.removeprefix(".") in VARIABLES:
+        if name not in bound and name.removeprefix(".") in names:
             yield (name.removeprefix("."), *keys)
     elif node.kind is SyntaxKind.COMPREHENSION:
         over, start, *inner = node.parts
-        yield from _paths(over, bound)
-        yield from _paths(start, bound)
+        yield from _paths(over, bound, names)
+        yield from _paths(start, bound, names)
         for part in inner:
-            yield from _paths(part, bound | {node.name, *node.more})
+            yield from _paths(part, bound | {node.name, *node.more}, names)
     else:
         for part in node.parts:
-            yield from _paths(part, bound)
+            yield from _paths(part, bound, names)
 
 
 def chain_of(node: SyntaxNode) -> list[str] | None:
