@@ -1,4 +1,9 @@
-"""GitHub's JSON to the frozen values of the port. PyGithub's types stay here."""
+"""GitHub's JSON to the frozen values of the port.
+
+By hand, not through PyGithub's objects: in PyGithub 2.10.0 a user, label or repository inside an
+answer asks GitHub for a field that it lacks, even if the object around it is complete; a missing
+number becomes None instead of an error; the code is as long, and sixteen times as slow.
+"""
 
 from __future__ import annotations
 
