@@ -1,8 +1,8 @@
-"""`python -m tests.upstream kubevirt --data CLONE --to TAG`: what changed upstream, by our module.
+"""`python -m tests.upstream kubevirt --data CLONE --to TAG`: what changed upstream.
 
-Prints, for each module that follows source of KubeVirt or Kubernetes, the files of its `SOURCES`
-that differ between the version that we follow and TAG. Exit code 1 if one was removed or renamed
-as a whole, so that the table has to follow; 2 if Git cannot compare.
+Prints each path of `SOURCES` that differs between the version that we follow and TAG, with our
+modules that follow it. Exit code 1 if a path was removed or renamed as a whole, so that the table
+has to follow; 2 if Git cannot compare.
 """
 
 from __future__ import annotations
@@ -21,31 +21,23 @@ FOLLOWED = {
 }
 
 
-def changed(clone: str, old: str, new: str, paths: Sequence[str]) -> str:
+def changed(clone: str, old: str, new: str, path: str) -> str:
     """The diff's table of files; tests and generated build files are left out."""
     left_out = [f":(exclude,glob)**/{name}" for name in ("*_test.go", "BUILD.bazel", "OWNERS")]
-    words = ["git", "-C", clone, "diff", "--stat=100", old, new, "--", *paths, *left_out]
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    return git(clone, "diff", "--stat=100", old, new, "--", path, *left_out)
 
 
-def missing(clone: str, new: str, paths: Sequence[str]) -> list[str]:
-    asked = [f"{new}:{path}" for path in paths]
-    words = ["git", "-C", clone, "cat-file", "--batch-check"]
-    said = subprocess.run(words, input="\n".join(asked), check=True, capture_output=True, text=True)
-    return [
-        path
-        for path, line in zip(paths, said.stdout.splitlines(), strict=True)
-        if line.endswith(" missing")
-    ]
+def git(clone: str, *words: str) -> str:
+    return subprocess.run(
+        ["git", "-C", clone, *words], check=True, capture_output=True, text=True
+    ).stdout
 
 
-def report(clone: str, old: str, new: str, sources: Mapping[str, Sequence[str]]) -> int:
-    gone = {path for paths in sources.values() for path in missing(clone, new, paths)}
-    for module, paths in sorted(sources.items()):
-        if table := changed(clone, old, new, paths):
-            print(f"{module}\n{table}")
-    for path in sorted(gone):
-        print(f"removed: {path}")
+def report(clone: str, old: str, new: str, sources: Mapping[str, str]) -> int:
+    gone = [path for path in sorted(sources) if not git(clone, "ls-tree", new, "--", path)]
+    for path, modules in sorted(sources.items()):
+        if table := changed(clone, old, new, path):
+            print(f"{path}{' (removed)' if path in gone else ''}: {modules}\n{table}")
     return int(bool(gone))
 
 

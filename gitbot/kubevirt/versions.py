@@ -1,7 +1,7 @@
 """Which KubeVirt the rules follow, the source of each upstream, and the gates on by default.
 
 `python -m tests.upstream kubevirt --data CLONE --to v1.10.0` prints what changed since in the files
-of `SOURCES`, by module.
+of `SOURCES`, with the modules that follow them.
 """
 
 from collections.abc import Mapping
@@ -48,78 +48,56 @@ def gates_on(version: Version | None) -> frozenset[str]:
     return ON_BY_DEFAULT[max(known)] if known else frozenset()
 
 
-_MIGRATION = "pkg/virt-controller/watch/migration/migration.go"
 _SERVICES = "pkg/virt-controller/services"
-_TEMPLATE = f"{_SERVICES}/template.go"
+_WATCH = "pkg/virt-controller/watch"
 _API = "staging/src/kubevirt.io/api/core/v1"
 _ADMITTERS = "pkg/virt-api/webhooks/validating-webhook/admitters"
 
-# Module to paths in kubevirt/kubevirt at FOLLOWED.
-SOURCES: Mapping[str, tuple[str, ...]] = {
-    "gitbot.kubevirt.admission": ("pkg/virt-api/webhooks",),
-    "gitbot.kubevirt.compute_resources": (f"{_SERVICES}/renderresources.go",),
-    "gitbot.kubevirt.containers": (
-        _TEMPLATE,
-        f"{_SERVICES}/renderresources.go",
-        f"{_SERVICES}/serialconsolelog.go",
-        "pkg/container-disk",
-        "pkg/virtiofs",
+# Path in kubevirt/kubevirt at FOLLOWED to the modules of gitbot that follow it.
+SOURCES: Mapping[str, str] = {
+    "pkg/container-disk": "kubevirt.containers",
+    "pkg/controller/controller.go": "kubevirt.launcher_pods simulation.kubevirt.launchers",
+    "pkg/defaults/defaults.go": "simulation.kubevirt.instance_defaults",
+    "pkg/hypervisor/kvm/hypervisorbackend.go": "kubevirt.memory_overhead",
+    "pkg/network/resources": "kubevirt.memory_overhead",
+    "pkg/util/migrations/migrations.go": "kubevirt.limits",
+    "pkg/util/webhooks": "kubevirt.webhook_answers",
+    "pkg/virt-api/rest/lifecycle.go": "rendering.migration simulation.kubevirt.new_migration",
+    "pkg/virt-api/webhooks": "kubevirt.admission simulation.kubevirt.instance_admission",
+    f"{_ADMITTERS}/migration-create-admitter.go": "reports.conditions",
+    f"{_ADMITTERS}/pod-eviction-admitter.go": "kubevirt.eviction",
+    "pkg/virt-config/featuregate": "kubevirt.versions",
+    "pkg/virt-config/virt-config.go": "kubevirt.kubevirt_object kubevirt.limits",
+    _SERVICES: "kubevirt.target_pod",
+    f"{_SERVICES}/nodeselectorrenderer.go": "kubevirt.node_selector",
+    f"{_SERVICES}/renderresources.go": "kubevirt.compute_resources kubevirt.containers",
+    f"{_SERVICES}/serialconsolelog.go": "kubevirt.containers",
+    f"{_SERVICES}/template.go": (
+        "kubevirt.containers kubevirt.launcher_pod kubevirt.node_selector "
+        "kubevirt.target_refusals simulation.kubevirt.attachment_pod"
     ),
-    "gitbot.kubevirt.eviction": (f"{_ADMITTERS}/pod-eviction-admitter.go",),
-    "gitbot.kubevirt.kubevirt_object": ("pkg/virt-config/virt-config.go",),
-    "gitbot.kubevirt.launcher_pod": (_TEMPLATE,),
-    "gitbot.kubevirt.launcher_pods": ("pkg/controller/controller.go", _MIGRATION),
-    "gitbot.kubevirt.limits": (
-        "pkg/virt-config/virt-config.go",
-        "pkg/util/migrations/migrations.go",
-        _MIGRATION,
+    f"{_WATCH}/drain/evacuation/evacuation.go": "simulation.kubevirt.evacuation",
+    f"{_WATCH}/migration/migration.go": (
+        "kubevirt.launcher_pods kubevirt.limits kubevirt.target_pod kubevirt.target_refusals "
+        "simulation.kubevirt.attachment_pod simulation.kubevirt.backoff "
+        "simulation.kubevirt.hand_off simulation.kubevirt.host_model_alert "
+        "simulation.kubevirt.migration_actions simulation.kubevirt.migration_blockers "
+        "simulation.kubevirt.migration_controller simulation.kubevirt.migration_phases "
+        "simulation.kubevirt.target_creation"
     ),
-    "gitbot.kubevirt.memory_overhead": (
-        "pkg/hypervisor/kvm/hypervisorbackend.go",
-        "pkg/network/resources",
+    f"{_WATCH}/migration/migrationpolicy.go": "kubevirt.migration_policy",
+    f"{_WATCH}/node/node.go": "kubevirt.source_node",
+    f"{_WATCH}/pool": "simulation.kubevirt.vm_owners",
+    f"{_WATCH}/replicaset": "simulation.kubevirt.vm_owners",
+    f"{_WATCH}/vm": "kubevirt.run_strategy simulation.kubevirt.vm_owners",
+    f"{_WATCH}/vmi/lifecycle.go": "simulation.kubevirt.vmi_lifecycle",
+    "pkg/virt-handler": "simulation.kubevirt.boot",
+    "pkg/virt-handler/migration-source.go": "simulation.kubevirt.virt_handler",
+    "pkg/virt-handler/migration-target.go": "simulation.kubevirt.virt_handler",
+    "pkg/virt-operator/resource/generate/components/crds.go": "simulation.http.old_versions",
+    "pkg/virtiofs": "kubevirt.containers",
+    f"{_API}/schema.go": "simulation.instance_schema",
+    f"{_API}/types.go": (
+        "kubevirt.names simulation.instance_schema simulation.schemas snapshot.kept_fields_kubevirt"
     ),
-    "gitbot.kubevirt.migration_policy": ("pkg/virt-controller/watch/migration/migrationpolicy.go",),
-    "gitbot.kubevirt.names": (f"{_API}/types.go",),
-    "gitbot.kubevirt.node_selector": (f"{_SERVICES}/nodeselectorrenderer.go", _TEMPLATE),
-    "gitbot.kubevirt.run_strategy": ("pkg/virt-controller/watch/vm",),
-    "gitbot.kubevirt.source_node": ("pkg/virt-controller/watch/node/node.go",),
-    "gitbot.kubevirt.target_pod": (_SERVICES, _MIGRATION),
-    "gitbot.kubevirt.target_refusals": (_MIGRATION, _TEMPLATE),
-    "gitbot.kubevirt.versions": ("pkg/virt-config/featuregate",),
-    "gitbot.kubevirt.webhook_answers": ("pkg/util/webhooks",),
-    "gitbot.rendering.migration": ("pkg/virt-api/rest/lifecycle.go",),
-    "gitbot.reports.conditions": (f"{_ADMITTERS}/migration-create-admitter.go",),
-    "gitbot.simulation.http.old_versions": (
-        "pkg/virt-operator/resource/generate/components/crds.go",
-    ),
-    "gitbot.simulation.instance_schema": (f"{_API}/types.go", f"{_API}/schema.go"),
-    "gitbot.simulation.kubevirt.attachment_pod": (_TEMPLATE, _MIGRATION),
-    "gitbot.simulation.kubevirt.backoff": (_MIGRATION,),
-    "gitbot.simulation.kubevirt.boot": ("pkg/virt-handler",),
-    "gitbot.simulation.kubevirt.evacuation": (
-        "pkg/virt-controller/watch/drain/evacuation/evacuation.go",
-    ),
-    "gitbot.simulation.kubevirt.hand_off": (_MIGRATION,),
-    "gitbot.simulation.kubevirt.host_model_alert": (_MIGRATION,),
-    "gitbot.simulation.kubevirt.instance_admission": ("pkg/virt-api/webhooks",),
-    "gitbot.simulation.kubevirt.instance_defaults": ("pkg/defaults/defaults.go",),
-    "gitbot.simulation.kubevirt.launchers": ("pkg/controller/controller.go",),
-    "gitbot.simulation.kubevirt.migration_actions": (_MIGRATION,),
-    "gitbot.simulation.kubevirt.migration_blockers": (_MIGRATION,),
-    "gitbot.simulation.kubevirt.migration_controller": (_MIGRATION,),
-    "gitbot.simulation.kubevirt.migration_phases": (_MIGRATION,),
-    "gitbot.simulation.kubevirt.new_migration": ("pkg/virt-api/rest/lifecycle.go",),
-    "gitbot.simulation.kubevirt.target_creation": (_MIGRATION,),
-    "gitbot.simulation.kubevirt.virt_handler": (
-        "pkg/virt-handler/migration-source.go",
-        "pkg/virt-handler/migration-target.go",
-    ),
-    "gitbot.simulation.kubevirt.vm_owners": (
-        "pkg/virt-controller/watch/vm",
-        "pkg/virt-controller/watch/replicaset",
-        "pkg/virt-controller/watch/pool",
-    ),
-    "gitbot.simulation.kubevirt.vmi_lifecycle": ("pkg/virt-controller/watch/vmi/lifecycle.go",),
-    "gitbot.simulation.schemas": (f"{_API}/types.go",),
-    "gitbot.snapshot.kept_fields_kubevirt": (f"{_API}/types.go",),
 }
