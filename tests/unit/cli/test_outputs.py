@@ -220,7 +220,7 @@ def test_commands_that_change_the_world(monkeypatch: pytest.MonkeyPatch) -> None
     for module in (apply, propose, reconcile):
         monkeypatch.setattr(module, "running", opened)
     for module in (get, ledger, status):
-        monkeypatch.setattr(module, "looking", looked_at)
+        monkeypatch.setattr(module, "open_read_only", looked_at)
 
     def kind(*arguments: str) -> str:
         return judged(json.loads(run(*arguments, "-o", "json").stdout))
