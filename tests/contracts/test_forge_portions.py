@@ -45,7 +45,7 @@ class Scene:
         self.clock = Clock()
         self.github = GitHub(folder, clock=self.clock)
         self.repository = self.github.add_repository(NAME)
-        self.repository.options.actions_may_approve = True
+        self.repository.actions_may_approve = True
         self.commit("main", "base")
         self.head = self.commit("work", "work")
         self.server = Server(self.github)

@@ -124,7 +124,7 @@ def _memory(folder: Path) -> Iterator[Scene]:
 def _github(kind: str, folder: Path, key: tuple[str, str]) -> Iterator[Scene]:
     # App tokens are signed and dated by the machine's clock
     service = GitHub(folder / "service", clock=SystemClock())
-    service.add_repository(NAME).options.actions_may_approve = True
+    service.add_repository(NAME).actions_may_approve = True
     service.add_collaborator(NAME, "gitbot", "write")
     service.add_collaborator(NAME, "ann", "write")
     with Server(service) as server:

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.forge, pytest.mark.timeout(900)]
 
 PAGE = ROOT / "docs" / "install-on-github.md"
 BIN = Path(sys.executable).parent
-SECTIONS = ("1. Write", "2. Who", "3. Who", "4. Push", "5. Look")
+SECTIONS = ("1. Write", "2. Give", "3. Give", "4. Push", "5. Try")
 JUMPBOX = request("jumpbox-to-sab", vm="jumpbox", node="kni-worker5", reason="Other", note="n")
 KUBECTL = f"""#!/bin/sh
 case "$1 $2" in

@@ -148,7 +148,6 @@ def test_two_that_clash_do_not_both_pass_the_queue(made: World) -> None:
 
 
 def test_auto_merge_waits_for_reviewer_and_checks_and_approves_what_they_saw(made: World) -> None:
-    made.github.repository(REPOSITORY).options.auto_merge = True
     number = made.open_pull("jump", JUMPBOX)
     with made.server.lock:
         enable_auto_merge(made.github, REPOSITORY, number, by="alice")

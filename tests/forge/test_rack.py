@@ -62,7 +62,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
     port = SimulatedPort(rack(start_time=START))
     github = GitHub(folder / "service", clock=port)
     github.add_repository(REPOSITORY)
-    github.repository(REPOSITORY).options.actions_may_approve = True
+    github.repository(REPOSITORY).actions_may_approve = True
     github.add_collaborator(REPOSITORY, "alice", "write")
     with description.watching(), Server(github) as server:
         shell = opened(github, server, port, folder)

@@ -261,7 +261,7 @@ def _install(made: World, limits: str) -> None:
     repository.runs.clear()  # what the arrival of the files started
     kubeconfig = write_kubeconfig(made.folder / "kubeconfig", server=made.face.url, context=CLUSTER)
     repository.variables["GITBOT_INSTALL_FROM"] = "path"
-    repository.options.actions_may_approve = True
+    repository.actions_may_approve = True
     repository.environments[f"gitbot-{CLUSTER}"] = Environment(
         id=1, name=f"gitbot-{CLUSTER}",
         secrets={"GITBOT_KUBECONFIG": kubeconfig.read_text()},
@@ -294,7 +294,7 @@ def _install_app(made: World) -> None:
     """The recommended install: an App with its key in the environments, and a ruleset for it."""
     number, private = add_app(made)
     repository = made.github.repository(REPOSITORY)
-    repository.options.actions_may_approve = False
+    repository.actions_may_approve = False
     repository.variables["GITBOT_APP_ID"] = str(number)
     for environment in repository.environments.values():
         environment.secrets["GITBOT_APP_KEY"] = private

@@ -39,7 +39,7 @@ def _moved(github: Core, repository: Repository, ref: str, new: str, by: Princip
             if pull.closed_at:
                 continue
             if head == (repository.full_name, branch) and new == NOBODY:
-                close(github, pull)
+                pull.close(github.clock.now())
             elif head == (repository.full_name, branch) and new != pull.head:
                 _synchronize(github, base, pull, new, by)
             elif base is repository and pull.base == branch and new != NOBODY:
@@ -77,7 +77,7 @@ def look_at(github: Core, repository: Repository, pull: Pull) -> None:
 
 def tell(github: Core, repository: Repository, pull: Pull, action: str, by: Principal) -> None:
     """Publish an event about a pull request. GitHub starts no workflow if it has conflicts."""
-    shown = shapes.full_pull(github, repository, pull)
+    shown = shapes.full_pull(github, pull)
     if pull.merge_commit_sha:
         github.publish(
             "pull_request",
@@ -140,12 +140,7 @@ def _commit(github: Core, repository: Repository, pull: Pull, login: str, method
 
 def finish(github: Core, repository: Repository, pull: Pull, commit: str, by: str) -> None:
     """Give the base branch the commit. The caller calls `notice` afterwards."""
-    close(github, pull)
+    pull.close(github.clock.now())
     pull.merged_at, pull.merged_by, pull.merge_commit_sha = github.clock.now(), by, commit
     repository.git.delete_ref(f"refs/pull/{pull.number}/merge")
     repository.git.set_ref(_HEADS + pull.base, commit, expected=pull.base_sha)
-
-
-def close(github: Core, pull: Pull) -> None:
-    pull.closed_at = pull.updated_at = github.clock.now()
-    pull.auto_merge = ""

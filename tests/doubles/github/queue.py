@@ -17,10 +17,8 @@ QUEUE = Principal(kind="job", login="github-merge-queue[bot]")
 def enable_auto_merge(
     github: Core, full_name: str, number: int, *, by: str, method: str = "merge"
 ) -> None:
-    """Merge as soon as reviews and checks allow. Raises Problem if the repository forbids it."""
+    """Merge as soon as reviews and checks allow."""
     repository = github.repository(full_name)
-    if not repository.options.auto_merge:
-        raise Problem(422, "Auto merge is not allowed for this repository")
     pull = repository.pulls[number]
     pull.auto_merge, pull.auto_merge_method = by, method
     settle(github, repository)
@@ -60,7 +58,7 @@ def _add(github: Core, repository: Repository, pull: Pull) -> str:
 def settle(github: Core, repository: Repository) -> None:
     """Merge what may be merged by now: auto-merge, and the head of the queue."""
     for pull in list(repository.pulls.values()):
-        if pull.auto_merge:
+        if pull.auto_merge and not pull.closed_at:
             _settle_auto(github, repository, pull)
     for base in sorted({row["base"] for row in repository.queue}):
         _follow(github, repository, base)

@@ -49,7 +49,7 @@ def repository(github: Core, which: Repository) -> JSON:
     }
 
 
-def pull(github: Core, where: Repository, which: Pull) -> JSON:
+def pull(github: Core, which: Pull) -> JSON:
     """A pull request as lists carry it."""
 
     def side(full_name: str, ref: str, sha: str) -> JSON:
@@ -57,32 +57,24 @@ def pull(github: Core, where: Repository, which: Pull) -> JSON:
         repo = repository(github, github.repository(full_name))
         return {"label": label, "ref": ref, "sha": sha, "repo": repo}
 
-    whole = shown(
-        github,
-        which,
-        state=which.state,
-        html_url=f"{github.html}/{where.full_name}/pull/{which.number}",
-        head=side(which.head_repository, which.head_branch, which.head),
-        base=side(where.full_name, which.base, which.base_sha),
-    )
+    head = side(which.head_repository, which.head_branch, which.head)
+    base = side(which.base_repository, which.base, which.base_sha)
+    whole = shown(github, which, head=head, base=base)
     return {name: said for name, said in whole.items() if name != "merged_by"}
 
 
-def full_pull(github: Core, where: Repository, which: Pull) -> JSON:
+def full_pull(github: Core, which: Pull) -> JSON:
     """A pull request as its own address answers it."""
     merged_by = user(github, which.merged_by) if which.merged_by else None
-    merged = {"merged": bool(which.merged_at), "merged_by": merged_by}
-    return {**pull(github, where, which), **merged}
+    return {**pull(github, which), "merged": bool(which.merged_at), "merged_by": merged_by}
 
 
-def issue(github: Core, where: Repository, which: Issue) -> JSON:
+def issue(github: Core, which: Issue) -> JSON:
     """An issue, or a pull request seen as one."""
-    names = [item.name for item in fields(Issue)]
-    is_pull = isinstance(which, Pull)
-    page = f"{github.html}/{where.full_name}/{'pull' if is_pull else 'issues'}/{which.number}"
-    about = {"pull_request": {"html_url": page}} if is_pull else {}
-    known = {name: said for name, said in shown(github, which).items() if name in names}
-    return {**known, "state": which.state, "html_url": page, **about}
+    whole = shown(github, which)
+    known = {item.name: whole[item.name] for item in fields(Issue)}
+    is_pull = {"pull_request": {"html_url": which.html_url}} if isinstance(which, Pull) else {}
+    return {**known, **is_pull}
 
 
 def check_run(github: Core, which: CheckRun) -> JSON:

@@ -65,17 +65,18 @@ class Issue:
     """An issue."""
 
     number: int
+    html_url: str
     title: str
     body: str
     user: str
+    state: str = "open"
     created_at: int
     updated_at: int
     closed_at: int = 0
     labels: list[JSON] = field(default_factory=list)
 
-    @property
-    def state(self) -> str:
-        return "closed" if self.closed_at else "open"
+    def close(self, now: int) -> None:
+        self.state, self.closed_at, self.updated_at = "closed", now, now
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,6 +87,7 @@ class Pull(Issue):
     merged_by: str = ""
     merge_commit_sha: str | None = None  # open: the test merge, if there is no conflict
     base: str = field(metadata=INNER)
+    base_repository: str = field(metadata=INNER)
     base_sha: str = field(metadata=INNER)
     head: str = field(metadata=INNER)
     head_branch: str = field(metadata=INNER)
@@ -206,14 +208,6 @@ class WorkflowRun:
 
 
 @dataclass(slots=True, kw_only=True)
-class Options:
-    """Settings of a repository."""
-
-    auto_merge: bool = False
-    actions_may_approve: bool = False  # "Allow GitHub Actions to create and approve pull requests"
-
-
-@dataclass(slots=True, kw_only=True)
 class Repository:
     """Everything about one repository; its Git side is on disk."""
 
@@ -222,7 +216,7 @@ class Repository:
     name: str
     git: BareRepository
     parent: str = ""
-    options: Options = field(default_factory=Options)
+    actions_may_approve: bool = False  # "Allow GitHub Actions to create and approve pull requests"
     collaborators: dict[str, str] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
     pulls: dict[int, Pull] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.doubles.github.calls import Answer, Call, route
-from tests.doubles.github.problems import Problem, missing
+from tests.doubles.github.problems import Problem
 from tests.doubles.github.protection import active_rules
 from tests.doubles.github.state import JSON
 
@@ -42,9 +42,6 @@ def _rules(call: Call) -> Answer:
 
 @route("POST", "~/rulesets", "administration:write", success=201)
 def _add_ruleset(call: Call) -> JSON:
-    for name in ("name", "enforcement"):
-        if name not in call.body:
-            raise missing("RepositoryRuleset", name)
     number = call.github.new_id()
     call.repository.rulesets[number] = dict(call.body)
     return {"id": number, **call.body}

@@ -6,14 +6,14 @@ from tests.doubles.github import shapes
 from tests.doubles.github.calls import Answer, Call, route
 from tests.doubles.github.problems import missing, no_access, too_long
 from tests.doubles.github.routes.pulls import LONGEST_BODY
-from tests.doubles.github.state import JSON, Comment, Issue, Pull, Repository
+from tests.doubles.github.state import JSON, Comment, Issue, Pull
 
 
-def _find(call: Call, level: str) -> tuple[Repository, Issue]:
+def _find(call: Call, level: str) -> Issue:
     """The issue or pull request of the path, if the token has that right to it."""
     issue = call.one_of(call.repository.issues, "issue_number")
     call.needs(_rights(issue), level)
-    return call.repository, issue
+    return issue
 
 
 def _rights(issue: Issue) -> str:
@@ -22,23 +22,23 @@ def _rights(issue: Issue) -> str:
 
 @route("GET", "~/issues", "issues:read")
 def _list(call: Call) -> Answer:
-    repository, query = call.repository, call.query
+    query = call.query
     wanted = query.get("state", "open")
     labels = {name for name in query.get("labels", "").split(",") if name}
     found = [
         issue
-        for issue in repository.issues.values()
+        for issue in call.repository.issues.values()
         if wanted in ("all", issue.state) and labels <= {label["name"] for label in issue.labels}
     ]
     by = f"{query.get('sort', 'created')}_at"
     down = query.get("direction", "desc") == "desc"
     found.sort(key=lambda issue: (getattr(issue, by), issue.number), reverse=down)
-    return call.page([shapes.issue(call.github, repository, issue) for issue in found])
+    return call.page([shapes.issue(call.github, issue) for issue in found])
 
 
 @route("GET", "~/issues/{issue_number}", "metadata:read")
 def _get(call: Call) -> JSON:
-    return shapes.issue(call.github, *_find(call, "read"))
+    return shapes.issue(call.github, _find(call, "read"))
 
 
 @route("POST", "~/issues", "issues:write", success=201)
@@ -49,6 +49,7 @@ def _create(call: Call) -> JSON:
     number = repository.next_number()
     issue = repository.issues[number] = Issue(
         number=number,
+        html_url=f"{call.github.html}/{repository.full_name}/issues/{number}",
         title=body["title"],
         body=too_long("Issue", "body", body.get("body"), LONGEST_BODY),
         user=call.principal.login,
@@ -56,29 +57,29 @@ def _create(call: Call) -> JSON:
         updated_at=call.now,
         labels=[{"name": name} for name in body.get("labels", ())],
     )
-    return shapes.issue(call.github, repository, issue)
+    return shapes.issue(call.github, issue)
 
 
 @route("PATCH", "~/issues/{issue_number}", "metadata:read")
 def _edit(call: Call) -> JSON:
-    repository, issue = _find(call, "write")
+    issue = _find(call, "write")
     issue.title = call.body.get("title", issue.title)
     if "body" in call.body:
         issue.body = too_long("Issue", "body", call.body["body"], LONGEST_BODY)
     issue.updated_at = call.now
     if call.body.get("state") == "closed":
-        issue.closed_at = call.now
-    return shapes.issue(call.github, repository, issue)
+        issue.close(call.now)
+    return shapes.issue(call.github, issue)
 
 
 @route("GET", "~/issues/{issue_number}/labels", "metadata:read")
 def _labels(call: Call) -> Answer:
-    return call.page(_find(call, "read")[1].labels)
+    return call.page(_find(call, "read").labels)
 
 
 @route("PUT", "~/issues/{issue_number}/labels", "metadata:read")
 def _set_labels(call: Call) -> list[JSON]:
-    _, issue = _find(call, "write")
+    issue = _find(call, "write")
     issue.labels = [{"name": name} for name in call.body["labels"]]
     issue.updated_at = call.now
     return issue.labels
@@ -86,16 +87,16 @@ def _set_labels(call: Call) -> list[JSON]:
 
 @route("GET", "~/issues/{issue_number}/comments", "metadata:read")
 def _comments(call: Call) -> Answer:
-    repository, issue = _find(call, "read")
-    found = [row for _, row in sorted(repository.comments.items()) if row.number == issue.number]
+    number = _find(call, "read").number
+    found = [row for row in call.repository.comments.values() if row.number == number]
     return call.page([shapes.shown(call.github, comment) for comment in found])
 
 
 @route("POST", "~/issues/{issue_number}/comments", "metadata:read", success=201)
 def _comment(call: Call) -> JSON:
     """A person who may read may comment; a job or an App needs the right to write."""
-    by, github = call.principal, call.github
-    repository, issue = _find(call, "read" if by.kind == "user" else "write")
+    by, github, repository = call.principal, call.github, call.repository
+    issue = _find(call, "read" if by.kind == "user" else "write")
     if not call.body.get("body"):
         raise missing("IssueComment", "body")
     made = Comment(
@@ -109,7 +110,7 @@ def _comment(call: Call) -> JSON:
     repository.comments[made.id] = made
     issue.updated_at = call.now
     shown = shapes.shown(github, made)
-    about = {"issue": shapes.issue(github, repository, issue), "comment": shown}
+    about = {"issue": shapes.issue(github, issue), "comment": shown}
     github.publish("issue_comment", repository, by, {"action": "created", **about})
     return shown
 

@@ -11,17 +11,17 @@ LONGEST_BODY = 65_536  # characters of a body or comment
 _STATES = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 
 
-def _find(call: Call) -> tuple[Repository, Pull]:
-    return call.repository, call.one_of(call.repository.pulls, "pull_number")
+def _find(call: Call) -> Pull:
+    return call.one_of(call.repository.pulls, "pull_number")
 
 
 @route("GET", "~/pulls", "pull_requests:read")
 def _list(call: Call) -> Answer:
-    repository, query = call.repository, call.query
+    query = call.query
     wanted, head = query.get("state", "open"), query.get("head", "")
     found = [
-        shapes.pull(call.github, repository, pull)
-        for pull in repository.pulls.values()
+        shapes.pull(call.github, pull)
+        for pull in call.repository.pulls.values()
         if wanted in ("all", pull.state)
         and head in ("", f"{pull.head_repository.partition('/')[0]}:{pull.head_branch}")
     ]
@@ -30,7 +30,7 @@ def _list(call: Call) -> Answer:
 
 @route("GET", "~/pulls/{pull_number}", "pull_requests:read")
 def _get(call: Call) -> JSON:
-    return shapes.full_pull(call.github, *_find(call))
+    return shapes.full_pull(call.github, _find(call))
 
 
 @route("POST", "~/pulls", "pull_requests:read", success=201)
@@ -38,7 +38,7 @@ def _open(call: Call) -> JSON:
     repository, body, by = call.repository, call.body, call.principal
     if by.kind != "user":  # a person who may read may open one
         call.needs("pull_requests", "write")
-    if by.kind == "job" and not repository.options.actions_may_approve:
+    if by.kind == "job" and not repository.actions_may_approve:
         raise Problem(403, "GitHub Actions is not permitted to create or approve pull requests.")
     for name in ("head", "base", "title"):
         if not body.get(name):
@@ -56,12 +56,14 @@ def _open(call: Call) -> JSON:
         raise custom("PullRequest", f"No commits between {sides}")
     pull = repository.issues[number] = repository.pulls[number] = Pull(
         number=number,
+        html_url=f"{call.github.html}/{repository.full_name}/pull/{number}",
         title=body["title"],
         body=too_long("PullRequest", "body", body.get("body"), LONGEST_BODY),
         user=by.login,
         created_at=call.now,
         updated_at=call.now,
         base=body["base"],
+        base_repository=repository.full_name,
         base_sha=base,
         head=head,
         head_branch=branch,
@@ -70,7 +72,7 @@ def _open(call: Call) -> JSON:
     )
     merging.look_at(call.github, repository, pull)
     merging.tell(call.github, repository, pull, "opened", by)
-    return shapes.full_pull(call.github, repository, pull)
+    return shapes.full_pull(call.github, pull)
 
 
 def _head(call: Call, repository: Repository, head: str) -> tuple[Repository, str]:
@@ -94,24 +96,22 @@ def _refuse_twice(repository: Repository, source: Repository, branch: str) -> No
 
 @route("PATCH", "~/pulls/{pull_number}", "pull_requests:read")
 def _edit(call: Call) -> JSON:
-    repository, pull = _find(call)
+    pull = _find(call)
     if not (call.principal.kind == "user" and call.principal.login == pull.user):
         call.needs("pull_requests", "write")
     pull.title = call.body.get("title", pull.title)
     pull.body = too_long("PullRequest", "body", call.body.get("body", pull.body), LONGEST_BODY)
     pull.updated_at = call.now
     if call.body.get("state") == "closed" and not pull.closed_at:
-        merging.close(call.github, pull)
-    return shapes.full_pull(call.github, repository, pull)
+        pull.close(call.now)
+    return shapes.full_pull(call.github, pull)
 
 
 @route("PUT", "~/pulls/{pull_number}/merge", "contents:write")
 def _merge(call: Call) -> JSON:
-    repository, pull = _find(call)
+    pull, by = _find(call), call.principal
     method, expected = call.body.get("merge_method", "merge"), call.body.get("sha", "")
-    merging.merge(
-        call.github, repository, pull, by=call.principal, method=method, expected=expected
-    )
+    merging.merge(call.github, call.repository, pull, by=by, method=method, expected=expected)
     merging.notice(call.github, call.principal)
     message = "Pull Request successfully merged"
     return {"sha": pull.merge_commit_sha, "merged": True, "message": message}
@@ -119,16 +119,15 @@ def _merge(call: Call) -> JSON:
 
 @route("GET", "~/pulls/{pull_number}/reviews", "pull_requests:read")
 def _reviews(call: Call) -> Answer:
-    repository, pull = _find(call)
-    found = [row for _, row in sorted(repository.reviews.items()) if row.number == pull.number]
+    number = _find(call).number
+    found = [row for row in call.repository.reviews.values() if row.number == number]
     return call.page([shapes.shown(call.github, review) for review in found])
 
 
 @route("POST", "~/pulls/{pull_number}/reviews", "metadata:read")
 def _review(call: Call) -> JSON:
     """Readers may review; only writers count."""
-    repository, pull = _find(call)
-    by, event = call.principal, call.body["event"]
+    pull, by, event = _find(call), call.principal, call.body["event"]
     call.needs("pull_requests", "read" if by.kind == "user" else "write")
     if by.login == pull.user and event != "COMMENT":
         said = "Can not approve or request changes on your own pull request"
@@ -141,7 +140,7 @@ def _review(call: Call) -> JSON:
         commit_id=call.body.get("commit_id") or pull.head,
         submitted_at=call.now,
     )
-    repository.reviews[made.id] = made
+    call.repository.reviews[made.id] = made
     return shapes.shown(call.github, made)
 
 

@@ -71,7 +71,7 @@ def clinic(folder: Path) -> Iterator[Clinic]:
     )
     with Server(service) as server:
         repository.protection["main"] = Protection(reviews=1)
-        repository.options.actions_may_approve = True
+        repository.actions_may_approve = True
         yield Clinic(service=service, server=server)
 
 

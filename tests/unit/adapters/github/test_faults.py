@@ -65,7 +65,7 @@ def begun(folder: Path) -> Iterator[Day]:
     clock = FakeClock(NOW)
     service = GitHub(folder / "service", clock=clock)
     stored = service.add_repository(NAME)
-    stored.options.actions_may_approve = True
+    stored.actions_may_approve = True
     service.add_collaborator(NAME, "ann", "write")
     git = GitRepository.clone(str(stored.git.directory), folder / "mirror")
     start = git.write_commit(
@@ -243,7 +243,6 @@ def test_a_merge_by_the_queue_is_seen_as_it_was(day: Day) -> None:
 
 
 def test_auto_merge_is_a_merge_by_whom_switched_it_on(day: Day) -> None:
-    day.stored.options.auto_merge = True
     rules(day, {"type": "pull_request", "parameters": {"required_approving_review_count": 1}})
     assert day.forge.reviews_required == 1
     enable_auto_merge(day.service, NAME, 1, by="ann", method="squash")
