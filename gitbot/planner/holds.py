@@ -15,7 +15,7 @@ from gitbot.model.plan.plan import Hold, NodeReasons
 from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Request, ReturnHome
 from gitbot.model.text.instants import FOREVER, Interval, format_instant, intersect
 from gitbot.planner.checks import refused
-from gitbot.planner.plan_types import Blocker, TargetPolicy
+from gitbot.planner.plan_types import Blocker, Draft, TargetPolicy
 from gitbot.planner.problem_index import ProblemIndex
 from gitbot.planner.reasons import summary
 from gitbot.planner.schedule.timing import allowed_times
@@ -72,8 +72,17 @@ def obstacle(
         or _unpinnable(board, request)
         or _reserved(facts.problem, request, vm)
         or _out_of_time(facts, request, vm)
-        or (_deadline(facts, request, vm) if (request.id, vm) in late else None)
+        or _without_time(facts, request, vm, late)
     )
+
+
+def _without_time(
+    facts: ProblemIndex, request: Request, vm: NamespacedName, late: Late
+) -> Blocker | None:
+    """Why an earlier round found no time for a move."""
+    if (request.id, vm) in facts.unordered:
+        return INTERNAL
+    return _deadline(facts, request, vm) if (request.id, vm) in late else None
 
 
 def obstacles(
@@ -87,12 +96,7 @@ def bystanders(
     board: PlanState, requests: Sequence[Request], late: Late
 ) -> Callable[[NamespacedName], bool]:
     """Whether a VM that no goal names may step aside for all of these requests."""
-    named: set[NamespacedName] = set()
-    for goal in board.facts.problem.goals:
-        if isinstance(goal, MoveVms) and not goal.balance:
-            named.update(goal.vms)
-        elif isinstance(goal, ReturnHome):
-            named.update(goal.homes)
+    named = asked_vms(board.facts.problem)
 
     @cache
     def may(vm: NamespacedName) -> bool:
@@ -100,6 +104,17 @@ def bystanders(
         return vm not in named and all(free)
 
     return may
+
+
+def asked_vms(problem: PlacementProblem) -> Mapping[NamespacedName, Request]:
+    """The VMs that requests and ways home name, each with one of these. Healings leave them."""
+    found: dict[NamespacedName, Request] = {}
+    for goal in problem.goals:
+        if isinstance(goal, MoveVms) and not goal.balance:
+            found |= dict.fromkeys(goal.vms, goal.request)
+        elif isinstance(goal, ReturnHome):
+            found |= dict.fromkeys(goal.homes, goal.request)
+    return found
 
 
 def _missing(facts: ProblemIndex, vm: NamespacedName) -> Blocker:
@@ -224,6 +239,13 @@ INTERRUPTED = Blocker(
 )
 
 
+INTERNAL = Blocker(
+    code="internal",
+    reason="a fault of gitbot: its planner contradicts itself about this move",
+    hint="report it with the snapshot and the intents; meanwhile ask for less at once",
+)
+
+
 def blocked(node: str, culprits: Mapping[NamespacedName, str], *, leavable: bool) -> Blocker:
     """A VM stays because its node does, for `culprits` with their codes; LeaveRunning may help."""
     first, code = min(culprits.items())
@@ -236,6 +258,26 @@ def blocked(node: str, culprits: Mapping[NamespacedName, str], *, leavable: bool
     )
 
 
+def asked_by(request: Request) -> Blocker:
+    reason = f"{request.id} says where this VM goes"
+    return Blocker(code="reserved", reason=reason, hint="plan again when that request is done")
+
+
 def hold_for_reservation(request: Request) -> Blocker:
     reason = f"{request.id} moves this VM as well"
     return Blocker(code="reserved", reason=reason, hint="ask for it once")
+
+
+def with_holds(
+    facts: ProblemIndex, drafts: Sequence[Draft], lost: Late, why: Blocker
+) -> list[Draft]:
+    """The drafts with a hold for each planned move that found no time."""
+    found = []
+    for draft in drafts:
+        more = (
+            hold(facts, item.request, item.step.vm, why)
+            for item in draft.planned
+            if (item.request.id, item.step.vm) in lost
+        )
+        found.append(replace(draft, holds=(*draft.holds, *more)))
+    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
-from gitbot.errors import Bug
 from gitbot.kubevirt.source_node import lost_of
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import (
@@ -22,7 +21,7 @@ from gitbot.planner.goals.balance import balance
 from gitbot.planner.goals.drain import empty_nodes
 from gitbot.planner.goals.heal import heal_rule, order_by_disruption
 from gitbot.planner.goals.move import move_vms, return_home
-from gitbot.planner.holds import Late
+from gitbot.planner.holds import INTERNAL, INTERRUPTED, Late, with_holds
 from gitbot.planner.plan_types import Draft
 from gitbot.planner.problem_index import ProblemIndex
 from gitbot.planner.proofs.prove import with_proofs
@@ -52,20 +51,22 @@ def make_plan(
     facts = ProblemIndex.of(problem)
     board = PlanState.of(facts)
     late: Late = frozenset()
-    # `late` grows in each round: no goal plans a move again that found no time. It ends with the
-    # pairs of requests and VMs.
+    # `late` grows in each round: no goal plans a move again that found no time or no order. It ends
+    # with the pairs of requests and VMs.
     while True:
         board.onlooker = onlooker
         drafts = _draft_all(board, late)
         board.onlooker = NO_PROGRESS
         found = schedule(board, drafts)
+        lost = found.late | found.unordered
         if onlooker.stopped():
-            return assemble(board, drafts, found)
-        if not found.late:
+            return assemble(board, with_holds(facts, drafts, lost, INTERRUPTED), found)
+        if not lost:
             return assemble(board, with_proofs(board, drafts), found)
-        if found.late <= late:
-            raise Bug("BUG: moves are late again and again")
-        late |= found.late
+        if lost <= late:  # a goal plans a move again: the planner contradicts itself
+            return assemble(board, with_holds(facts, drafts, lost, INTERNAL), found)
+        facts.unordered.update(found.unordered)
+        late |= lost
 
 
 def _draft_all(board: PlanState, late: Late) -> list[Draft]:
@@ -90,9 +91,16 @@ def _draft_all(board: PlanState, late: Late) -> list[Draft]:
     return min(found, key=lambda each: _cost(board, each))
 
 
-def _rank(goal: Goal, now: int) -> tuple[bool, int]:
-    """Who can start first goes first; what evens out comes after everything that must move."""
-    return isinstance(goal, MoveVms) and goal.balance, first_chance(goal.request, now)
+def _rank(goal: Goal, now: int) -> tuple[int, int]:
+    """Who can start first goes first. Healings follow what people ask for, balance comes last."""
+    return _stage(goal), first_chance(goal.request, now)
+
+
+def _stage(goal: Goal) -> int:
+    """A later stage finds the VMs where the earlier ones put them, and undoes nothing of theirs."""
+    if isinstance(goal, HealRule):
+        return 1
+    return 2 if isinstance(goal, MoveVms) and goal.balance else 0
 
 
 def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple[Goal, ...]]]:
@@ -101,14 +109,18 @@ def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple
     first: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal.request.id in short]
     rest: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal.request.id not in short]
     if rest:
-        yield [*rest, *first]
-        yield [*first, *rest]
+        yield _staged([*rest, *first])
+        yield _staged([*first, *rest])
     moves = tuple(goal for goal in goals if isinstance(goal, MoveVms) and not goal.balance)
     if len(moves) > 1:
         others: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal not in moves]
-        yield [*others, moves]
+        yield _staged([*others, moves])
         if others:
-            yield [moves, *others]
+            yield _staged([moves, *others])
+
+
+def _staged(order: list[tuple[Goal, ...]]) -> list[tuple[Goal, ...]]:
+    return sorted(order, key=lambda goals: _stage(goals[0]))
 
 
 def _healings_in_order(

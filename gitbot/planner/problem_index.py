@@ -31,6 +31,7 @@ class ProblemIndex:
     problem: PlacementProblem
     nodes: Mapping[str, KubernetesObject]
     vmis: Mapping[NamespacedName, KubernetesObject]
+    homes: Mapping[NamespacedName, str]  # the nodes where VMs run at the snapshot
     rules: tuple[RuleConstraint, ...]
     twins: Mapping[str, tuple[str, ...]]  # nodes that share their hostname label with others
     moving: Mapping[NamespacedName, tuple[str, str]]
@@ -46,6 +47,8 @@ class ProblemIndex:
     """The guest memory of each VM that was asked about."""
     held: dict[str, tuple[tuple[NamespacedName, ...], Held]] = field(default_factory=dict)
     """What the VMs on a node hold, with the names of the pods for which that is true."""
+    unordered: set[tuple[str, NamespacedName]] = field(default_factory=set)
+    """The moves that found no order in an earlier round: request id and VM."""
     searched: dict[object, Any] = field(default_factory=dict)
     """What exact searches found, by what they were asked."""
 
@@ -59,6 +62,7 @@ class ProblemIndex:
             problem=replace(problem, rules=rules),
             nodes=nodes,
             vmis=instances.vmis,
+            homes=instances.homes,
             rules=rules,
             twins=_twins(nodes),
             moving=under_way(instances),

@@ -16,7 +16,7 @@ from gitbot.model.plan.problem import HealRule
 from gitbot.planner import holds
 from gitbot.planner.bounds import least_moves, proved
 from gitbot.planner.goals.move import Closed
-from gitbot.planner.holds import Late
+from gitbot.planner.holds import Late, asked_vms
 from gitbot.planner.plan_types import (
     Blocker,
     Content,
@@ -54,7 +54,9 @@ def heal_rule(
     if rule is None or not before:
         return Draft()
     facts, request = board.facts, goal.request
+    asked = asked_vms(facts.problem)
     against = holds.obstacles(board, request, sorted(rule.members), late)
+    against |= {vm: holds.asked_by(asked[vm]) for vm in sorted(rule.members & asked.keys())}
     healing = _Healing(
         board=board,
         rule=rule,

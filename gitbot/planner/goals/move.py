@@ -24,15 +24,11 @@ def move_vms(board: PlanState, goals: Sequence[MoveVms], closed: Closed, late: L
 
     If several requests name a VM, it belongs to the first of them; the others hold it.
     """
-    facts = board.facts
     found: list[Hold] = []
     owners: dict[NamespacedName, MoveVms] = {}
     for goal in goals:
         found.extend(_claim(board, goal, owners, closed, late))
-    content = {
-        vm: facts.matching(goal.target) - ({board.place(vm)} if goal.target.anywhere else set())
-        for vm, goal in owners.items()
-    }
+    content = {vm: _content(board, vm, goal.target) for vm, goal in owners.items()}
     asked = sum(board.place(vm) not in nodes for vm, nodes in content.items())
     wishes = {
         vm: TargetPolicy(target=goal.target, pin=goal.pin, closed=closed)
@@ -54,6 +50,16 @@ def move_vms(board: PlanState, goals: Sequence[MoveVms], closed: Closed, late: L
     return Draft(planned=planned, holds=tuple(found), least=least, proof=proof)
 
 
+def _content(board: PlanState, vm: NamespacedName, target: Target) -> frozenset[str]:
+    """The nodes on which a request is done with a VM.
+
+    A VM that shall leave its node leaves the one of the snapshot: another goal of the plan may have
+    moved it already.
+    """
+    nodes = board.facts.matching(target)
+    return nodes - {board.facts.homes.get(vm, "")} if target.anywhere else nodes
+
+
 def _claim(
     board: PlanState,
     goal: MoveVms,
@@ -66,10 +72,9 @@ def _claim(
     VMs that are in place need nothing, and stay content if they step aside.
     """
     facts, request = board.facts, goal.request
-    wanted = facts.matching(goal.target)
     wish = TargetPolicy(target=goal.target, pin=goal.pin, closed=closed)
     for vm in sorted(set(goal.vms)):
-        settled = board.place(vm) in wanted and not goal.target.anywhere
+        settled = board.place(vm) in _content(board, vm, goal.target)
         against = holds.obstacle(board, request, vm, late)
         if settled and (against is not None or vm in owners):
             continue

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
-from gitbot.errors import Bug
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.problem import Pin
 from gitbot.planner.plan_types import Draft, Planned, in_any_order
@@ -33,19 +32,24 @@ class Timed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timetable:
-    """All moves in the order of their starts, and those that found no time: (request id, VM)."""
+    """All moves in the order of their starts, and those that found none: (request id, VM).
+
+    `late` moves do not end in their allowed time. `unordered` moves wait for each other.
+    """
 
     timed: tuple[Timed, ...]
     late: frozenset[tuple[str, NamespacedName]] = frozenset()
+    unordered: frozenset[tuple[str, NamespacedName]] = frozenset()
 
 
 def schedule(board: PlanState, drafts: Sequence[Draft]) -> Timetable:
-    """Give times to the steps of all drafts. Each step is lawful after the ones before it."""
-    for eager in (True, False):
-        found = _Clock(board, drafts, eager=eager).run()
-        if found is not None:
-            return found
-    raise Bug("BUG: a step that was lawful in its order is not lawful alone")
+    """Give times to the steps of all drafts. Each step is lawful after the ones before it.
+
+    In an eager order, moves may wait for each other. In the order of the drafts they do not, unless
+    a draft and the clock disagree about a state: then these moves are `unordered`.
+    """
+    found = _Clock(board, drafts, eager=True).run()
+    return found if not found.unordered else _Clock(board, drafts, eager=False).run()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,8 +138,8 @@ class _Clock:
             social=bool(terms or quotas or self.free_pins or self.facts.rules_over(vm)),
         )
 
-    def run(self) -> Timetable | None:
-        """None if the remaining moves wait for each other.
+    def run(self) -> Timetable:
+        """The times of all moves, or of those before the first that finds none.
 
         Each round passes an opening, lands a move or takes a node back. A move opens, starts and
         lands once, and a node is back once for each group that empties it.
@@ -143,11 +147,14 @@ class _Clock:
         while self.rest:
             self._start_all()
             if not self._advance():
+                timed = tuple(self.timed)
                 late = [
                     item for item in self.rest if all(last < self.now for _, last in item.spans)
                 ]
-                names = frozenset((i.planned.request.id, i.planned.step.vm) for i in late)
-                return Timetable(timed=tuple(self.timed), late=names) if late else None
+                if late:
+                    return Timetable(timed=timed, late=frozenset(map(_name, late)))
+                # The first one blocks those behind it in the order, which may be lawful.
+                return Timetable(timed=timed, unordered=frozenset({_name(self.rest[0])}))
         while self.ends:  # no move starts any more, and each landing takes one out
             self._land()
         return Timetable(timed=tuple(self.timed))
@@ -244,3 +251,7 @@ class _Clock:
         ends = self.now + item.seconds
         heappush(self.ends, (ends, len(self.timed)))
         self.timed.append(Timed(planned=planned, starts=self.now, ends=ends))
+
+
+def _name(item: _Waiting) -> tuple[str, NamespacedName]:
+    return item.planned.request.id, item.planned.step.vm
