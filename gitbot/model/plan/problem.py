@@ -128,6 +128,11 @@ class EmptyNodes:
     def group_of(self, node: str) -> str:
         return f"{self.request.id}/{node}"
 
+    @property
+    def rolls(self) -> bool:
+        """Whether nodes come back before others leave: never are all of them away together."""
+        return 0 < self.max_nodes_at_once < len(self.nodes) + len(self.later)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRule:

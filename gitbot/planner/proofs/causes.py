@@ -26,8 +26,12 @@ class Counted:
 
 
 def closed_by(goals: Iterable[Goal]) -> Mapping[str, EmptyNodes]:
-    """The nodes that are emptied, each with its goal; by a goal without nodes, those of later."""
-    drains = [goal for goal in goals if isinstance(goal, EmptyNodes)]
+    """The nodes that take no VM in the end, each with the goal that empties it.
+
+    By a goal without nodes, those of later. A node of a rolling drain comes back, now or after this
+    plan, and takes VMs again.
+    """
+    drains = [goal for goal in goals if isinstance(goal, EmptyNodes) and not goal.rolls]
     return {node: goal for goal in drains for node in goal.nodes or goal.later}
 
 

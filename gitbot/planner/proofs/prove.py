@@ -195,7 +195,10 @@ def _moved(
 def _emptied(
     ground: CapacityModel, goal: EmptyNodes, closed: Iterable[str], stuck: frozenset[NamespacedName]
 ) -> Iterator[GoalRequirement]:
-    """Stuck nodes, each as if the drain's other nodes stayed open; then all at once."""
+    """Stuck nodes, each as if the drain's other nodes stayed open; then all at once.
+
+    A rolling drain needs only one node empty at a time, so nothing is proven of all at once.
+    """
     shut = ground.mask(closed)
     free: dict[str, list[NamespacedName]] = {}
     for node in goal.nodes:
@@ -208,6 +211,8 @@ def _emptied(
         own = ground.mask((set(closed) - set(goal.nodes)) | {node})
         must = {vm: ground.without(ground.nodes(vm), own) for vm in free[node]}
         yield GoalRequirement(must=must, closed=own)
+    if goal.rolls:
+        return
     everybody = [vm for vms in free.values() for vm in vms]
     must = {vm: ground.without(ground.nodes(vm), shut) for vm in everybody}
     nodes = first_of(goal.nodes, 3)

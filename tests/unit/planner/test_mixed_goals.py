@@ -72,3 +72,13 @@ def test_a_rule_is_healed_after_what_people_ask_for() -> None:
     plan = planned(replace(case, goals=(*case.goals, away("leave", "v4"))))
     assert [name for name, *_ in moved(plan)] == ["v4"]
     assert held(plan) == []
+
+
+def test_nothing_is_proven_of_nodes_that_a_drain_never_empties_together() -> None:
+    pool = [node(name, memory="4Gi") for name in "abc"]
+    vms = [vm(f"v{number}", on=name, memory="3Gi") for number, name in enumerate("ab", start=1)]
+    drain = EmptyNodes(request=request("drain"), nodes=("a", "b"))
+    rolling = planned(problem([*pool, *vms], goals=[drain]))
+    together = planned(problem([*pool, *vms], goals=[replace(drain, max_nodes_at_once=2)]))
+    assert [hold.proven for hold in rolling.holds] == [False]
+    assert [hold.proven for hold in together.holds] == [True]
