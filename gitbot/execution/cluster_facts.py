@@ -19,6 +19,7 @@ from gitbot.kubernetes.objects import (
     uid_of,
 )
 from gitbot.kubernetes.phases import is_final
+from gitbot.kubevirt.limits import is_running
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.effect_id import label_value
@@ -84,6 +85,15 @@ class ClusterFacts:
         matches = all(labels.get(key) == value for key, value in wanted)
         return matches and (not move.allowed_nodes or node in move.allowed_nodes)
 
+    def holds_slot(self, migration: KubernetesObject) -> bool:
+        """Whether KubeVirt counts it against its limits: by its phase, or once it has a target pod.
+
+        One that hangs in Pending holds no slot (KubeVirt 1.9.0, pkg/virt-controller/watch/
+        migration/migration.go, findRunningMigrations).
+        """
+        name = name_of(migration)
+        return is_running(migration) or (name.namespace, name.name) in self.job_names
+
     def in_flight(self, vm: NamespacedName) -> KubernetesObject | None:
         return next((item for item in self.unfinished if vm_of(item) == vm), None)
 
@@ -140,7 +150,8 @@ class Slots:
                 or at(state, "targetNode")
                 or _target_of(instance, uid_of(migration))
             )
-            self.take(facts.node_of(vm_of(migration)), str(target))
+            if target or is_own(migration) or facts.holds_slot(migration):
+                self.take(facts.node_of(vm_of(migration)), str(target))
 
     def refusal(self, source: str, target: str) -> str:
         limits = self._limits

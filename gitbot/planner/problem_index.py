@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitbot.constraints.moves.instances import Instances
-from gitbot.constraints.moves.under_way import lingering, under_way, unfinished
+from gitbot.constraints.moves.under_way import holding_slots, lingering, under_way, unfinished
 from gitbot.constraints.rules.worsening import rules_by_vm
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
@@ -35,6 +35,7 @@ class ProblemIndex:
     rules: tuple[RuleConstraint, ...]
     twins: Mapping[str, tuple[str, ...]]  # nodes that share their hostname label with others
     moving: Mapping[NamespacedName, tuple[str, str]]
+    slots_held: tuple[tuple[str, str], ...]  # source and target of those that count against limits
     lingering: Mapping[NamespacedName, frozenset[str]]
     migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
     copies: Copies
@@ -66,6 +67,7 @@ class ProblemIndex:
             rules=rules,
             twins=_twins(nodes),
             moving=under_way(instances),
+            slots_held=holding_slots(instances),
             lingering=lingering(instances),
             migrations=unfinished(instances),
             copies=Copies(problem),

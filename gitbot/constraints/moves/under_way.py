@@ -6,12 +6,14 @@ until the guest's disks are unmounted and the kubelet has removed it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
+from gitbot.kubevirt.limits import is_running
+from gitbot.kubevirt.names import MIGRATION_UID
 
 
 def under_way(instances: Instances) -> Mapping[NamespacedName, tuple[str, str]]:
@@ -25,10 +27,26 @@ def under_way(instances: Instances) -> Mapping[NamespacedName, tuple[str, str]]:
         state = (vmi.get("status") or {}).get("migrationState")
         if state and not state.get("completed") and not state.get("failed"):
             found[vm] = _nodes_of(vmi)
-    for vm in unfinished(instances):
+    for vm, migrations in unfinished(instances).items():
         if vm in instances.vmis and vm not in found:
-            found[vm] = (str(at(instances.vmis[vm], "status", "nodeName", default="")), "")
+            source = str(at(instances.vmis[vm], "status", "nodeName", default=""))
+            found[vm] = source, _target_pod_node(instances, vm, migrations)
     return found
+
+
+def holding_slots(instances: Instances) -> tuple[tuple[str, str], ...]:
+    """The migrations that count against the limits: source and target node, sorted by VM.
+
+    KubeVirt counts a VMIM by its phase, or once it has a target pod (1.9.0, pkg/virt-controller/
+    watch/migration/migration.go, findRunningMigrations). One that hangs in Pending, as a quota
+    rejects it, holds no slot.
+    """
+    waiting = unfinished(instances)
+    return tuple(
+        ends
+        for vm, ends in sorted(under_way(instances).items())
+        if ends[1] or vm not in waiting or any(map(is_running, waiting[vm]))
+    )
 
 
 def unfinished(instances: Instances) -> Mapping[NamespacedName, tuple[KubernetesObject, ...]]:
@@ -51,6 +69,15 @@ def lingering(instances: Instances) -> Mapping[NamespacedName, frozenset[str]]:
         for vm, item in instances.items()
         if item.node and item.others and vm not in moving
     }
+
+
+def _target_pod_node(
+    instances: Instances, vm: NamespacedName, migrations: Iterable[KubernetesObject]
+) -> str:
+    """The node of the target pod of these VMIMs; "" if there is none, or it has no node yet."""
+    uids = {uid_of(item) for item in migrations}
+    pods = (pod for pod in instances[vm].others if labels_of(pod).get(MIGRATION_UID) in uids)
+    return next((str(at(pod, "spec", "nodeName", default="")) for pod in pods), "")
 
 
 def _nodes_of(vmi: KubernetesObject) -> tuple[str, str]:

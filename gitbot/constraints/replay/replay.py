@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from gitbot.constraints.moves.instances import Instances
-from gitbot.constraints.moves.under_way import under_way
+from gitbot.constraints.moves.under_way import holding_slots
 from gitbot.constraints.replay.limits_check import limit_findings, time_findings
 from gitbot.constraints.replay.move_order import MoveOrder
 from gitbot.constraints.replay.moves_check import finding, move_findings, pin_findings
@@ -44,7 +44,7 @@ def replay(problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...
     order = MoveOrder.of(plan)
     player = _Player(problem, order)
     found = [*_twice(order.moves), *order.findings()]
-    foreign = tuple(under_way(player.instances).values())
+    foreign = holding_slots(player.instances)
     found.extend(limit_findings(order, problem, foreign, player.playback.world))
     for number in range(len(order.moves)):
         found.extend(player.move(number))

@@ -38,8 +38,8 @@ class MovesInFlight:
         self._sources: Counter[str] = Counter()
         self._targets: Counter[str] = Counter()
         self._zones: Counter[str] = Counter()
-        self._others = len(board.facts.moving)
-        for source, target in board.facts.moving.values():
+        self._others = len(board.facts.slots_held)
+        for source, target in board.facts.slots_held:
             self._count(source, target, 1)
 
     @property

@@ -8,7 +8,7 @@ import pytest
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
-from gitbot.execution.cluster_facts import ClusterFacts, is_ready, new_breaches
+from gitbot.execution.cluster_facts import ClusterFacts, Slots, is_ready, new_breaches
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -144,3 +144,14 @@ def test_only_a_required_rule_about_the_vm_is_broken_by_its_landing(
     facts = ClusterFacts.of(problem, ())
     assert bool(new_breaches(problem, facts, ONE, "c")) is broken
     assert new_breaches(problem, facts, ONE, "b") == (), "it stood before"
+
+
+@pytest.mark.parametrize(
+    ("phase", "own", "counted"),
+    [("Pending", True, 1), ("Pending", False, 0), ("", False, 0), ("Scheduling", False, 1)],
+)
+def test_a_foreign_migration_that_hangs_in_pending_holds_no_slot(
+    phase: str, own: bool, counted: int
+) -> None:
+    facts = ClusterFacts.of(problem_of(), (migration("evac", "one", phase, own=own),))
+    assert Slots(facts, Limits(), {}).running == counted

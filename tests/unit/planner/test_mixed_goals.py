@@ -82,3 +82,21 @@ def test_nothing_is_proven_of_nodes_that_a_drain_never_empties_together() -> Non
     together = planned(problem([*pool, *vms], goals=[replace(drain, max_nodes_at_once=2)]))
     assert [hold.proven for hold in rolling.holds] == [False]
     assert [hold.proven for hold in together.holds] == [True]
+
+
+def test_foreign_migrations_that_hang_in_pending_take_no_slot_of_the_plan() -> None:
+    hanging = [
+        {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachineInstanceMigration",
+            "metadata": {"name": f"q{number}", "namespace": "default", "uid": f"q{number}"},
+            "spec": {"vmiName": f"other-{number}"},
+            "status": {"phase": "Pending"},
+        }
+        for number in range(6)
+    ]
+    others = [vm(f"other-{number}", on="d") for number in range(6)]
+    vms = [vm("v1", on="a"), vm("v2", on="b")]
+    goals = [away("both", "v1", "v2")]
+    plan = planned(problem([*POOL, *others, *hanging, *vms], goals=goals))
+    assert [move.wave for move in plan.moves] == [plan.moves[0].wave] * 2
