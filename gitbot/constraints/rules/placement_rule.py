@@ -65,6 +65,10 @@ class PlacementRule:
         ]
         return tuple(sorted(found, key=lambda breach: breach.key))
 
+    def surplus(self, occupancy: Occupancy) -> int:
+        """The amount of all breaches together."""
+        return sum(part.surplus(occupancy) for part in self.parts)
+
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         texts = (part.explain(vm, node, occupancy) for part in self.parts)
         return next((text for text in texts if text), "")
@@ -222,13 +226,17 @@ def _near(
     raw: Sequence[Json],
     weight: int,
 ) -> AffinityPart:
+    shared: dict[tuple[AffinityTerm, ...], tuple[Peers, ...]] = {}  # most subjects ask for the same
     company = {}
     for vm, terms in _peers(instances, subjects, raw).items():
-        vms = frozenset.intersection(*(peers.vms for _, peers in terms))
-        fixed = frozenset.intersection(*(peers.fixed for _, peers in terms))
-        company[vm] = tuple(
-            Peers(topology_key=peers.topology_key, vms=vms, fixed=fixed) for _, peers in terms
-        )
+        asked = tuple(term for term, _ in terms)
+        if asked not in shared:
+            vms = frozenset.intersection(*(peers.vms for _, peers in terms))
+            fixed = frozenset.intersection(*(peers.fixed for _, peers in terms))
+            shared[asked] = tuple(
+                Peers(topology_key=peers.topology_key, vms=vms, fixed=fixed) for _, peers in terms
+            )
+        company[vm] = shared[asked]
     first = frozenset(vm for vm, terms in company.items() if all(vm in p.vms for p in terms))
     return AffinityPart(
         name=name, domains=instances.domains, terms=company, first=first, weight=weight

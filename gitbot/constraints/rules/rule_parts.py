@@ -35,6 +35,28 @@ class Peers:
     fixed: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tally:
+    """Where the peers of one term are: VMs by domain, all of those, and domains of fixed pods."""
+
+    column: Mapping[str, str]
+    by_value: Counter[str]
+    present: int
+    fixed: frozenset[str]
+
+    @classmethod
+    def of(cls, peers: Peers, column: Mapping[str, str], occupancy: Occupancy) -> _Tally:
+        places = [held for vm in peers.vms if (held := occupancy.get(vm))]
+        return cls(
+            column=column,
+            by_value=Counter(
+                value for held in places for value in {column.get(node) for node in held} if value
+            ),
+            present=len(places),
+            fixed=frozenset(column[node] for node in peers.fixed if node in column),
+        )
+
+
 class RulePart(Protocol):
     """One part of a PlacementRule."""
 
@@ -49,6 +71,9 @@ class RulePart(Protocol):
         """The part treats nodes with equal signatures alike."""
 
     def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]: ...
+
+    def surplus(self, occupancy: Occupancy) -> int:
+        """The amount of all `misses` together, without their words."""
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         """Why the VM may not be on the node; "" if it may."""
@@ -82,6 +107,10 @@ class NodePart:
                     message=f"{vm.name} is on {wrong[0]}, but belongs on {self.wanted}",
                     vms=(vm,),
                 )
+
+    def surplus(self, occupancy: Occupancy) -> int:
+        held = (occupancy[vm] for vm in self.subjects & occupancy.keys())
+        return self.weight * sum(1 for nodes in held if not nodes <= self.nodes)
 
     def explain(self, vm: NamespacedName, node: str, _occupancy: Occupancy) -> str:
         if vm not in self.subjects or node in self.nodes:
@@ -120,18 +149,22 @@ class AffinityPart(_TermPart):
     monotone: ClassVar[bool] = False  # it gets worse when company leaves
 
     def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]:
+        for vm in sorted(self._lonely(occupancy)):
+            words = (self._alone(vm, node, occupancy) for node in sorted(occupancy[vm]))
+            found = next(text for text in words if text)
+            yield PartBreach(key=f"{self.name}:{vm}", amount=self.weight, message=found, vms=(vm,))
+
+    def surplus(self, occupancy: Occupancy) -> int:
+        return self.weight * sum(1 for _ in self._lonely(occupancy))
+
+    def _lonely(self, occupancy: Occupancy) -> Iterator[NamespacedName]:
+        """The subjects without company on a node where they hold a place."""
         if self._all_near(occupancy):
             return
-        held: dict[int, Counter[str]] = {}
-        for vm in sorted(self.terms.keys() & occupancy.keys()):
-            if all(self._near(vm, node, occupancy, held) for node in occupancy[vm]):
-                continue
-            words = [self._alone(vm, node, occupancy) for node in sorted(occupancy[vm])]
-            found = next((text for text in words if text), "")
-            if found:
-                yield PartBreach(
-                    key=f"{self.name}:{vm}", amount=self.weight, message=found, vms=(vm,)
-                )
+        tallies: dict[int, _Tally] = {}  # by the id of the peers, which many subjects share
+        for vm in self.terms.keys() & occupancy.keys():
+            if not all(self._near(vm, node, occupancy, tallies) for node in occupancy[vm]):
+                yield vm
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         return self._alone(vm, node, occupancy) if vm in self.terms else ""
@@ -157,20 +190,21 @@ class AffinityPart(_TermPart):
         vm: NamespacedName,
         node: str,
         occupancy: Occupancy,
-        held: dict[int, Counter[str]],
+        tallies: dict[int, _Tally],
     ) -> bool:
-        """Whether another of its VMs shares the domain, for each term; `held` counts them."""
+        """Whether the VM has company in the domain of the node, for each term; as `_alone`."""
         for peers in self.terms[vm]:
-            column = self.domains.column(peers.topology_key)
-            if id(peers) not in held:
-                held[id(peers)] = Counter(
-                    value
-                    for other in peers.vms
-                    for value in {
-                        column[place] for place in occupancy.get(other, ()) if place in column
-                    }
-                )
-            if node not in column or held[id(peers)][column[node]] <= (vm in peers.vms):
+            tally = tallies.get(id(peers))
+            if tally is None:
+                column = self.domains.column(peers.topology_key)
+                tally = tallies[id(peers)] = _Tally.of(peers, column, occupancy)
+            itself = vm in peers.vms
+            value = tally.column.get(node)
+            if value is None:
+                return False
+            if vm in self.first and tally.present <= itself and not peers.fixed:
+                continue  # nothing else matches anywhere: the first one may be alone
+            if tally.by_value[value] <= itself and value not in tally.fixed:
                 return False
         return True
 
@@ -217,6 +251,9 @@ class AntiAffinityPart(_TermPart):
                 f"{people(vms, places)}",
                 vms=vms,
             )
+
+    def surplus(self, occupancy: Occupancy) -> int:
+        return sum(miss.amount for miss in self.misses(occupancy))
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         places = {**occupancy, vm: frozenset({node})}
@@ -285,6 +322,9 @@ class SpreadPart:
                 f"({listed})",
                 vms=tuple(sorted(self.counted & occupancy.keys())),
             )
+
+    def surplus(self, occupancy: Occupancy) -> int:
+        return sum(miss.amount for miss in self.misses(occupancy))
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         key = self.constraint.topology_key
