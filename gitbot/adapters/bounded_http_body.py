@@ -1,4 +1,4 @@
-"""Bodies of answers within a time and a size, however steadily they come."""
+"""Reads HTTP bodies within a time and a size, even if the server sends them slowly forever."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _PART = 1024 * 1024
 
 
 class Body(Protocol):
-    """An HTTP answer of http.client, urllib or urllib3."""
+    """An HTTP response of http.client, urllib or urllib3."""
 
     def read1(self, amount: int, /) -> bytes: ...
     def close(self) -> None: ...
 
 
 def whole(body: Body, *, most: int, seconds: float) -> bytes:
-    """All of a body, read in parts: a timeout of the socket is for one silence only.
+    """The whole body, read in parts, because a socket's timeout restarts with every byte.
 
     Raises TimeoutError if it has more than `most` bytes, or takes longer.
     """

@@ -1,4 +1,4 @@
-"""The system clocks: the only file that reads the time of day, or counts seconds."""
+"""The system clocks: the only file that reads the time of day, or a monotonic clock."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ class SystemClock:
 
 
 def seconds_counted() -> float:
-    """Seconds that never step back, and go on while the machine sleeps where the system says so."""
+    """Seconds that never step back, and include the machine's sleep if the system supports it."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)

@@ -1,4 +1,4 @@
-"""Kustomize as a program of its own: `kustomize build`, else `kubectl kustomize`."""
+"""Kustomize as a separate program: `kustomize build`, else `kubectl kustomize`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def kustomize_program() -> tuple[str, ...]:
 
 
 def build_kustomization(program: tuple[str, ...], folder: Path) -> bytes:
-    """The objects of a folder with a kustomization, as YAML. Raises InvalidInput: what it said.
+    """The objects of a folder with a kustomization, as YAML. Raises InvalidInput with its message.
 
     By its defaults, Kustomize reads no file outside the folder, and runs no plug-in.
     """
-    # only what finds programs: neither tokens nor a kubeconfig
+    # Only what is needed to find programs: neither tokens nor a kubeconfig.
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     try:
         done = subprocess.run(  # noqa: S603 - a found program and a folder of our own, no shell

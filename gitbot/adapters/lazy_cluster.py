@@ -1,4 +1,4 @@
-"""A cluster that is opened at its first question."""
+"""A cluster that is opened on first use."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gitbot.ports.cluster import Cluster, Gate, no_gate
 
 
 class LazyCluster:
-    """Implements ports.cluster.Cluster by asking the cluster that `opener` connects to.
+    """Implements ports.cluster.Cluster with the cluster that `opener` connects to.
 
-    The first question raises ClusterError if kubeconfig and context do not lead to a cluster.
+    The first call raises ClusterError if kubeconfig and context do not lead to a cluster.
     """
 
     def __init__(self, name: str, opener: Callable[[], Cluster]) -> None:

@@ -17,7 +17,7 @@ class LoadFile:
         self._path = path
 
     def read(self, snapshot: ClusterSnapshot) -> ClusterLoad:
-        del snapshot  # the file names its nodes
+        del snapshot  # the file contains the nodes' names
         try:
             return read_load(self._path, Path(self._path).read_bytes())
         except OSError as error:

@@ -15,12 +15,12 @@ from gitbot.adapters.signals import Stop, stop_on_signals
 
 _FIRST, _REFRESH = 2.0, 0.5  # seconds, on a terminal
 _LOGGED = 10.0  # seconds between lines in a log
-_SAME = 60.0  # seconds between lines in a log that say the same
+_SAME = 60.0  # seconds between equal lines in a log
 _CLEAR = "\r\x1b[K"
 
 
 class StderrProgress:
-    """Shows which stage a command is in. A thread writes, so stages do not read the clock."""
+    """Shows the current stage of a command. A thread writes, so stages do not read the clock."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -31,12 +31,12 @@ class StderrProgress:
         self._moves = 0
         self._line = threading.Lock()
         self._shown = False
-        self._logged = ("", 0.0)  # the last line of a log, and when
+        self._logged = ("", 0.0)  # the last line of a log, and its time
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._write, daemon=True)
 
     def begins(self, stage: str) -> None:
-        """The next stage; "" takes the line away, for others who write to stderr."""
+        """The next stage; "" removes the line, so that other code can write to stderr."""
         with self._line:
             self._stage, self._moves = stage, 0
             if not stage:
@@ -44,7 +44,7 @@ class StderrProgress:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Others write whole lines while this lasts; then the line comes again."""
+        """Other code writes whole lines meanwhile; then the line is shown again."""
         with self._line:
             self._clear()
             yield
@@ -57,13 +57,13 @@ class StderrProgress:
 
     @contextmanager
     def stoppable(self) -> Iterator[None]:
-        """While this lasts, the first signal asks the planning to stop."""
+        """Meanwhile, the first signal asks the planning to stop."""
         with stop_on_signals() as self._stop:
             yield
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show progress while this lasts."""
+        """Show progress meanwhile."""
         self._thread.start()
         try:
             yield

@@ -21,7 +21,7 @@ from gitbot.snapshot import plain_json
 SOURCE = "Prometheus"
 TOKEN = "GITBOT_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
 SECONDS = 15
-LARGEST = 64 * 1024 * 1024  # bytes of an answer
+LARGEST = 64 * 1024 * 1024  # bytes of a response
 _WAITING = 'sum by (node) (rate(container_pressure_{}_waiting_seconds_total{{id="/"}}[5m]))'
 _CPU = 'sum by (node) (rate(container_cpu_usage_seconds_total{{id="{}"}}[5m]))'
 PRESETS: Mapping[str, str] = {
@@ -33,11 +33,11 @@ PRESETS: Mapping[str, str] = {
     "memoryPressure": _WAITING.format("memory"),
     "ioPressure": _WAITING.format("io"),
 }
-"""By metric a query with one sample of 0..1 for each node, which label `node` names.
+"""A query by metric, with one sample of 0..1 for each node, which label `node` identifies.
 
 The kubelet serves these at /metrics/cadvisor; PSI needs Kubernetes 1.34 and kernels with psi=1.
 """
-_SPREAD = ("cpu", "memory")  # metrics whose deviation is asked for as well
+_SPREAD = ("cpu", "memory")  # metrics whose deviation is queried, too
 
 
 class Prometheus:
@@ -64,7 +64,7 @@ class Prometheus:
                 why = why or "no sample has a label node that names a node of the cluster"
                 missing.append(f"{SOURCE} gave no {metric}: {why}")
                 if why.startswith(_SILENT):
-                    break  # said once, and asked once
+                    break  # the other queries would fail alike
                 continue
             spread: Mapping[str, tuple[int, int]] = {}
             if metric in _SPREAD:
@@ -84,7 +84,7 @@ class Prometheus:
         return ClusterLoad(values=tuple(sorted(found)), missing=tuple(missing))
 
     def _ask(self, query: str) -> tuple[Mapping[str, tuple[int, int]], str]:
-        """By node the time and hundredths of a percent; or why there is nothing."""
+        """Time and hundredths of a percent by node; or why there is none."""
         headers = {"Accept": "application/json", "User-Agent": "gitbot"}
         if os.environ.get(TOKEN):
             headers["Authorization"] = f"Bearer {os.environ[TOKEN]}"
@@ -111,7 +111,7 @@ _SILENT = "it does not answer"
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The token is for the address that the configuration names, and urllib passes it on."""
+    """The token is for the configured address only; urllib would send it to redirects, too."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -121,7 +121,7 @@ _OPENER = urllib.request.build_opener(_NoRedirects)
 
 
 def _samples(result: Any) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Samples that are numbers. NaN and Inf, as of a division by nothing, are missing."""
+    """Samples that are numbers. NaN and Inf, as from a division by zero, count as missing."""
     for item in result:
         node, (when, text) = item["metric"].get("node"), item["value"]
         if node and text not in ("NaN", "+Inf", "-Inf"):

@@ -2,7 +2,7 @@
 
 The first signal asks: workers check `Stop.asked` at their next safe point, and a sleep ends
 immediately. The second one interrupts like Ctrl-C. The first signal raises nothing, because an
-exception at an arbitrary line would look like a failure of the work there.
+exception at an arbitrary line would look like a failure there.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def stop_on_signals() -> Iterator[Stop]:
     """Let SIGINT and SIGTERM ask to end; restore the previous handlers afterwards."""
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
-        yield stop  # only the main thread may take signals
+        yield stop  # only the main thread can handle signals
         return
     before = {number: signal.signal(number, stop.ask) for number in _SIGNALS}
     try:
@@ -71,7 +71,7 @@ def stop_on_signals() -> Iterator[Stop]:
 
 @contextmanager
 def defer_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM wait until the end of the block, and handle them there."""
+    """Delay SIGINT and SIGTERM until the end of the block, and handle them there."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""A cluster seen only through its published snapshot. It refuses writes."""
+"""A cluster known only from its published snapshot. It refuses writes."""
 
 from __future__ import annotations
 

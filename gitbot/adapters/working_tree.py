@@ -50,7 +50,7 @@ def read_working_tree(root: Path, prefix: str) -> Mapping[str, bytes]:
 
 
 def read_plain_file(path: Path, shown: str) -> bytes:
-    """The content of one plain file. Errors call it `shown`."""
+    """The content of one plain file. Errors name it `shown`."""
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
@@ -76,7 +76,7 @@ def _walk(base: Path) -> Iterator[Path]:
 
     for folder, folders, files in os.walk(base, onerror=refuse if base.exists() else None):
         folders.sort()
-        for name in sorted((*folders, *files)):  # a link to nothing is among the files
+        for name in sorted((*folders, *files)):  # a broken link is among the files
             if (Path(folder) / name).is_symlink():
                 raise RepositoryError(f"{Path(folder) / name} is a symbolic link")
         yield from (Path(folder) / name for name in files)
@@ -92,7 +92,7 @@ class ShippedTexts:
         return _read_shipped("policies", {".yaml"})
 
     def meanings(self) -> Mapping[str, str]:
-        """Each finding's code, the place in the documentation, and what it means, one a line."""
+        """One line for each finding: its code, the place in the documentation, and its meaning."""
         return _read_shipped("templates", {".tsv"})
 
     def reference(self) -> str:
@@ -100,7 +100,7 @@ class ShippedTexts:
         return _shipped_folder("docs/reference").as_uri()
 
     def workflows(self) -> Mapping[str, str]:
-        """File name of each GitHub workflow to its text, with the words that `init` replaces."""
+        """File name of each GitHub workflow to its text, with placeholders that `init` replaces."""
         return _read_shipped("templates/github", {".yml"})
 
 
@@ -123,7 +123,7 @@ def _read_shipped(name: str, suffixes: set[str]) -> Mapping[str, str]:
 
 
 def _sweep(prefix: str) -> None:
-    """Remove the folders of runs that were killed: nobody holds their lock any more."""
+    """Remove the folders of killed processes: no process has their lock any more."""
     for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(OSError):
             known = path.lstat()
@@ -135,7 +135,7 @@ def _sweep(prefix: str) -> None:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, to the end of the process at most. Raises BlockingIOError."""
+    """Take the lock of a folder, until the end of the process at most. Raises BlockingIOError."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -149,7 +149,7 @@ def temporary_folder(name: str) -> Iterator[Path]:
     """A private folder that is removed afterwards, even if the removal is interrupted.
 
     It is not an error if another process still writes into the folder. Folders of that name that a
-    killed run left behind are removed first.
+    killed process left behind are removed first.
     """
     prefix = f"gitbot-{name}-"
     _sweep(prefix)

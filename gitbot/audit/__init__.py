@@ -1,8 +1,8 @@
-"""What is broken or will break in a cluster, no matter who declared it. Reads only.
+"""What is broken or will break in a cluster, no matter who declared it. Only reads.
 
-Rules of intents, what VMs and pods require and prefer themselves, labels that nodes lack, pins, VMs
-that differ from Git, and what stands in the way of a drain. The terms are judged by the scheduler's
-filters in `constraints`.
+Rules of intents, required and preferred terms in the specs of VMs and pods, labels that nodes lack,
+pins, VMs that differ from Git, and blockers of a drain. The scheduler's filters in `constraints`
+judge the terms.
 """
 
 from gitbot.audit.audit_cluster import audit_cluster

@@ -27,9 +27,9 @@ def audit_cluster(
     departures: Sequence[Departure] = (),
     manifests: Sequence[tuple[str, KubernetesObject]] = (),
 ) -> tuple[AuditFinding, ...]:
-    """All findings, sorted. `observed` says by id of a rule since when the ledger saw it broken.
+    """All findings, sorted. `observed`: since when the ledger has a rule as broken, by its id.
 
-    `manifests` are the VirtualMachines of Git with their files.
+    `manifests` are the VirtualMachines in Git with their files.
     """
     pods, instances = tuple(placed_pods(snapshot)), Instances.of(snapshot)
     found = [

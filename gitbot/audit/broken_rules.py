@@ -21,7 +21,7 @@ def broken_rules(
     pods: Sequence[PlacedPod],
     observed: Mapping[str, int],
 ) -> Iterator[AuditFinding]:
-    """Each breach of each rule, every VM at rest where it is."""
+    """Each breach of each rule, with every VM on its current node."""
     started = {item.vm: started_at(item.obj) for item in pods if item.vm is not None}
     homes = Instances.of(snapshot).homes
     occupancy: Occupancy = {vm: frozenset({node}) for vm, node in homes.items()}
@@ -57,7 +57,7 @@ def _broken(
 
 
 def started_at(pod: KubernetesObject) -> int:
-    """When a pod started; 0 if it does not say so."""
+    """When a pod started; 0 if unknown."""
     try:
         return parse_instant(str(at(pod, "status", "startTime", default="")))
     except ValueError:

@@ -1,9 +1,9 @@
-"""What a descheduler's LowNodeUtilization makes of the nodes: over, under, or neither, in words.
+"""How a descheduler's LowNodeUtilization classifies the nodes: over, under, or neither, in words.
 
 Source: kubernetes-sigs/descheduler, pkg/framework/plugins/nodeutilization (a node is over if any
 resource is above its target threshold, under if none is above its threshold; deviations count from
-the average and stay within 0..100), and openshift/cluster-kube-descheduler-operator for the
-profile KubeVirtRelieveAndMigrate.
+the average and stay within 0..100), and openshift/cluster-kube-descheduler-operator for the profile
+KubeVirtRelieveAndMigrate.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Utilization:
     deviation: bool = False
     basis: str = "requests"
     labels: Mapping[str, str] = field(default_factory=dict)
-    spare: int = 0  # numberOfNodes: nothing happens with so many under-utilised nodes or fewer
+    spare: int = 0  # numberOfNodes: it evicts nothing with this many under-utilised nodes or fewer
     excluded: tuple[str, ...] = ()
     mode: str = ""
     name: str = "LowNodeUtilization"
-    cooldown: str = ""  # how long a VM is left alone after a migration, in words
+    cooldown: str = ""  # how long it does not touch a VM after a migration, in words
 
     @property
     def acts(self) -> bool:
@@ -77,7 +77,7 @@ RELIEVE = Utilization(
     mode=PREDICTIVE,
     name="gitbot's default",
 )
-"""What counts without a policy: measured CPU above the average by 10, as AsymmetricLow has it."""
+"""The default without a policy: measured CPU above the average by 10, as AsymmetricLow defines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class Classified:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classification:
-    """All nodes that could be classified. `idle` says why nothing would be evicted, "" if it is."""
+    """All nodes with the needed values. `idle` says why nothing would be evicted, "" if not."""
 
     nodes: tuple[Classified, ...]
     unknown: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ def read_policy(file: str, data: bytes) -> tuple[Utilization, ...]:
 
 
 def policies_in(snapshot: ClusterSnapshot) -> tuple[Utilization, ...]:
-    """Those of the cluster's own KubeDescheduler, if it has one. Raises SnapshotError."""
+    """The policies of the cluster's own KubeDescheduler, if it has one. Raises SnapshotError."""
     found: list[Utilization] = []
     for obj in snapshot.of(_OPERATOR):
         with decoding(_OPERATOR, obj):
@@ -185,13 +185,13 @@ def _basis(metrics: Mapping[str, Any]) -> str:
 
 
 def _equals(selector: str) -> dict[str, str]:
-    """A selector of equalities; others are not kept."""
+    """The equalities of a selector; other requirements are ignored."""
     pairs = (part.partition("=") for part in selector.split(",") if "!" not in part)
     return {key.strip(): value.lstrip("=").strip() for key, sign, value in pairs if sign}
 
 
 def classify(asked: Utilization, snapshot: ClusterSnapshot, load: ClusterLoad) -> Classification:
-    """As the plugin would. A node without a value that is needed is unknown, never guessed."""
+    """The plugin's result. A node without a needed value is unknown, never guessed."""
     nodes = {
         name_of(node).name: node
         for node in snapshot.of("Node")

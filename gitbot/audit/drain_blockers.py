@@ -1,4 +1,4 @@
-"""What stands in the way of a drain: VMs that cannot migrate, evictions, single points."""
+"""Blockers of a drain: VMs that cannot migrate, evictions that do not migrate, single points."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """Nodes that a window is about to empty, and its opening in words."""
+    """Nodes that a window will empty soon, and its opening in words."""
 
     window: IntentRef
     nodes: tuple[str, ...]
@@ -48,7 +48,7 @@ class Departure:
 
 
 def not_migratable(instances: Instances) -> Iterator[AuditFinding]:
-    """VMs of which KubeVirt says that they cannot migrate, and what would change that."""
+    """VMs that KubeVirt reports as not migratable, and how to change that."""
     for item in instances.values():
         condition = condition_of(item.vmi, "LiveMigratable") if item.vmi and item.node else None
         if item.vmi is None or condition is None or condition.get("status") != "False":
@@ -69,7 +69,7 @@ def not_migratable(instances: Instances) -> Iterator[AuditFinding]:
 def evictions(instances: Instances, departures: Sequence[Departure]) -> Iterator[AuditFinding]:
     """VMs on nodes that a window empties, for which an eviction does not mean a migration.
 
-    gitbot moves them by migration; the person who services the node drains what is left.
+    gitbot moves them by migration; the person who services the node evicts the remaining pods.
     """
     for departure in departures:
         for node in departure.nodes:
@@ -102,7 +102,7 @@ def _at_odds(
 def single_points(
     snapshot: ClusterSnapshot, pods: Sequence[PlacedPod], departures: Sequence[Departure]
 ) -> Iterator[AuditFinding]:
-    """All replicas of the platform's workloads, and pods that a budget keeps, on such nodes."""
+    """All replicas of the platform's workloads, and pods that a budget protects, on such nodes."""
     others = [placed for placed in pods if placed.vm is None] if departures else []
     total = Counter(_workload(placed) for placed in others)
     by_node = grouped((placed.node, placed) for placed in others)

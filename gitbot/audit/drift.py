@@ -1,4 +1,4 @@
-"""VM manifests in Git compared with the live VMs: what they say about placement.
+"""Placement in VM manifests in Git compared with the live VMs.
 
 Only fields that neither KubeVirt nor the API server writes are compared (`pins.FIELDS`), so what
 they add to a stored VM (firmware, machine type, architecture, defaults) is never a difference.
@@ -25,9 +25,9 @@ _ARGO_TRACKING = "argocd.argoproj.io/tracking-id"
 def drifted(
     instances: Instances, manifests: Iterable[tuple[str, KubernetesObject]]
 ) -> Iterator[AuditFinding]:
-    """Live VMs whose template asks for another placement than their manifest.
+    """Live VMs whose template requests another placement than their manifest.
 
-    A manifest without a namespace is about the one VM of its name; about none if there are several.
+    A manifest without a namespace is about the only VM of its name; if there are several, none.
     """
     by_name = grouped((name.name, name) for name, item in instances.items() if item.vm is not None)
     for file, manifest in manifests:
@@ -73,10 +73,10 @@ def _differs(item: Instance, file: str, fields: list[str]) -> AuditFinding:
 
 
 def _keeper(machine: KubernetesObject) -> str:
-    """Who applies the VM's manifest, by the marks that Argo CD and Flux leave; "" if unknown.
+    """The tool that applies the VM's manifest, by the marks of Argo CD and Flux; "" if unknown.
 
-    Argo CD's older default, the label app.kubernetes.io/instance, is set by Helm and people too,
-    and so says nothing.
+    Argo CD's older default, the label app.kubernetes.io/instance, is also set by Helm and by
+    people, so it proves nothing.
     """
     labels, annotations = labels_of(machine), annotations_of(machine)
     if _FLUX in labels:

@@ -1,4 +1,4 @@
-"""One thing that an audit found: a finding with its subject, and since when it is so."""
+"""One finding of an audit, with its subject and since when it exists."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 class AuditFinding:
     """A finding about one object of the cluster, or about one intent.
 
-    `rule` is the id of the intent behind it, "" if there is none. `vms` are those that it is about.
-    `since` (0: unknown): if `observed`, the ledger says that it was so then; otherwise the newest
-    of the pods started then, and it cannot be older.
+    `rule` is the id of the intent behind it, "" if there is none. `vms` are the VMs that it is
+    about. `since` (0: unknown): if `observed`, the ledger recorded it then; otherwise it is the
+    start of the newest of its pods, and the finding cannot be older.
     """
 
     finding: Finding
@@ -50,7 +50,7 @@ def about(
     vms: tuple[NamespacedName, ...] = (),
     since: int = 0,
 ) -> AuditFinding:
-    """A finding without a file, with the object that it is about as its key path."""
+    """A finding without a file; its key path is the object that it is about."""
     path = "/".join(part for part in (kind, name.namespace, name.name) if part)
     return AuditFinding(
         finding=Finding(code=code, severity=severity, message=message, hint=hint, key_path=path),

@@ -1,4 +1,4 @@
-"""Which VM could relieve which node, and what on it cannot move."""
+"""Which VMs could relieve which overloaded node, and which of its VMs cannot move."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadQuestion:
-    """The load that is not stale, and the policies of a descheduler, if one was given."""
+    """The load that is not stale, and the policies of a descheduler, if given."""
 
     load: ClusterLoad
     policies: tuple[Utilization, ...] = ()
 
 
 def load_findings(snapshot: ClusterSnapshot, asked: LoadQuestion) -> Iterator[AuditFinding]:
-    """Over- and under-utilised nodes, for each the VMs that could go and where, and the rest."""
+    """Over- and under-utilised nodes: VMs that could leave, their targets, and the other VMs."""
     for words in asked.load.missing:
         yield _of_node("audit/load-missing", Severity.NOTE, "", words, "nothing is guessed")
     ranking = Ranking(

@@ -1,4 +1,4 @@
-"""Who else moves VMs here: seen in the snapshot, named with what they do. All are notes."""
+"""Other movers of VMs in this cluster, as the snapshot shows them. All findings are notes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DRAINERS = {
     "kubevirt.io/drain": "KubeVirt evacuates it",
     "node.kubernetes.io/unschedulable": "somebody cordoned it",
 }
-"""Taints by key, and who sets them."""
+"""Taints by key, and the program that sets them."""
 
 
 def other_movers(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
@@ -45,7 +45,7 @@ def other_movers(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
 
 
 def _migrations(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
-    """Unfinished migrations that gitbot did not make: they take slots, and start first."""
+    """Unfinished foreign migrations: they take slots, and start first."""
     for migration in snapshot.of("VirtualMachineInstanceMigration"):
         if is_final(migration) or labels_of(migration).get(MANAGED_BY) == "gitbot":
             continue
@@ -75,7 +75,7 @@ def _updater(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
 
 
 def _descheduler(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
-    """A descheduler that runs here, and what its evictions do to VMs."""
+    """A running descheduler, and the effect of its evictions on VMs."""
     found = [
         name_of(pod)
         for pod in snapshot.of("Pod")
@@ -99,7 +99,7 @@ def _descheduler(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
 
 
 def _operator(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
-    """What the cluster's own KubeDescheduler makes the descheduler do with VMs."""
+    """The settings of the cluster's own KubeDescheduler for VMs."""
     policies = policies_in(snapshot)
     for obj in snapshot.of("KubeDescheduler"):
         seconds = at(obj, "spec", "deschedulingIntervalSeconds")

@@ -1,4 +1,4 @@
-"""Pins in VMs' own specs, what a migration left behind, and VMs that differ from their template."""
+"""Pins in VMs' own specs, leftovers of a migration, and VMs that differ from their template."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FIELDS = (
     "schedulerName",
     "evictionStrategy",
 )
-"""What a VM's spec says about its placement.
+"""The fields of a VM's spec about its placement.
 
-KubeVirt fills evictionStrategy from its own default, an instancetype the fields below.
+KubeVirt fills evictionStrategy from its own default, and an instancetype the fields below.
 """
 _OF_INSTANCETYPE = ("nodeSelector", "schedulerName")
 
@@ -36,7 +36,7 @@ _OF_INSTANCETYPE = ("nodeSelector", "schedulerName")
 def pins(
     instances: Instances, rules: Sequence[RuleConstraint], pods: Sequence[PlacedPod]
 ) -> Iterator[AuditFinding]:
-    """VMs that one node alone may run by their own spec, with no intent that says so."""
+    """VMs that their own spec restricts to one node, without an intent that says so."""
     for placed in pods:
         if placed.vm is None:
             continue
@@ -67,7 +67,7 @@ def pins(
 
 
 def _declared(rules: Sequence[RuleConstraint], vm: NamespacedName) -> bool:
-    """Whether a rule of an intent keeps the VM on one node as well."""
+    """Whether a rule of an intent restricts the VM to one node, too."""
     return any(
         isinstance(part, NodePart) and vm in part.subjects and len(part.nodes) == 1
         for rule in rules
@@ -77,7 +77,7 @@ def _declared(rules: Sequence[RuleConstraint], vm: NamespacedName) -> bool:
 
 
 def _left_over(placed: PlacedPod, spec: Json) -> str:
-    """Labels that the launcher pod demands by name and neither VMI nor KubeVirt does."""
+    """Labels that the launcher pod requires by name, but neither VMI nor KubeVirt does."""
     held: Json = at(placed.obj, "spec", "nodeSelector", default={})
     own = spec.get("nodeSelector") or {}
     extra = {
@@ -89,7 +89,7 @@ def _left_over(placed: PlacedPod, spec: Json) -> str:
 
 
 def differing(instances: Instances) -> Iterator[AuditFinding]:
-    """Running VMs whose placement is not that of the template that they would start from."""
+    """Running VMs whose placement differs from the template that they would start from."""
     for item in instances.values():
         if item.vmi is None or item.vm is None or not item.node:
             continue
@@ -103,8 +103,8 @@ def differing(instances: Instances) -> Iterator[AuditFinding]:
 def differences(wanted: Json, found: Json, *, typed: bool = False) -> list[str]:
     """`nodeSelector {…}, not {…}` for each field of placement that differs.
 
-    A field that the wanted spec leaves out, and that an instancetype or the cluster's default
-    fills, does not differ.
+    A field that the wanted spec omits, and that an instancetype or the cluster's default fills,
+    does not differ.
     """
     lines = []
     for field in FIELDS:

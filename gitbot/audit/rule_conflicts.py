@@ -1,6 +1,6 @@
-"""Rules that cannot all hold: the smallest set of which no placement of the VMs keeps every rule.
+"""Rules that cannot all hold: the smallest sets that no placement of the VMs can keep.
 
-What VMs say about nodes in their own specs counts as rules.
+Terms about nodes in VMs' own specs count as rules.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.names import VM_TERMS, IntentRef
 from gitbot.model.text.wording import first_of
 
-_MOST_STATES = 5_000  # beyond it nothing is claimed
+_MOST_STATES = 5_000  # with more states the search gives up and reports nothing
 _MOST_MEMBERS = 64
-_SAMPLE = 100  # nodes, about
-_MOST_DEMANDS = 1_000  # of VMs on nodes; those that ask for the same share one set
-_MOST_SETS = 4  # of one broken rule
+_SAMPLE = 100  # nodes, roughly
+_MOST_DEMANDS = 1_000  # of VMs about nodes; equal ones share one set
+_MOST_SETS = 4  # for one broken rule
 
 
 def conflicting(
@@ -37,7 +37,7 @@ def conflicting(
 ) -> Iterator[AuditFinding]:
     """One finding for each smallest set. Rules that all hold now cannot be in conflict.
 
-    A ZoneAntiAffinity alone is left out: compiling it says `intents/too-few-domains`.
+    A ZoneAntiAffinity alone is left out: compiling it reports `intents/too-few-domains`.
     """
     instances = Instances.of(snapshot)
     occupancy: Occupancy = {vm: frozenset({node}) for vm, node in instances.homes.items()}
@@ -63,7 +63,7 @@ def conflicting(
 def _by_member(
     rules: Sequence[RuleConstraint], concerned: frozenset[NamespacedName]
 ) -> dict[NamespacedName, tuple[int, ...]]:
-    """The places of rules in their list, by the concerned VMs that they are about."""
+    """The indexes of rules by their concerned VMs."""
     return grouped(
         (vm, number)
         for number, rule in enumerate(rules)
@@ -72,7 +72,7 @@ def _by_member(
 
 
 def _node_rules(instances: Instances, pods: Iterable[PlacedPod]) -> Iterator[PlacementRule]:
-    """What VMs say about nodes in their own specs."""
+    """Terms about nodes in VMs' own specs, as rules."""
     domains = instances.domains
 
     @lru_cache

@@ -1,4 +1,4 @@
-"""What VMs and pods require or prefer themselves, judged as if they had to be placed now."""
+"""Required and preferred terms of VMs and pods, judged as if they had to be placed now."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _hint(placed: PlacedPod) -> str:
 
 
 def missing_keys(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
-    """Topology keys of VMs' required terms that nodes for VMs do not have."""
+    """Topology keys of VMs' required terms that some nodes for VMs lack."""
     asking: dict[str, list[NamespacedName]] = {}
     for placed in pods:
         for key in sorted(_keys(placed.pod)) if placed.vm else ():

@@ -1,4 +1,4 @@
-"""Pins as places in a VM's spec: what to take out of a manifest, and the intent that says the same.
+"""Pins as paths in a VM's spec: what to remove from a manifest, and the intent that replaces it.
 
 A pin is a nodeSelector by hostname, or a required node affinity by hostname or name with one value.
 """
@@ -25,7 +25,7 @@ _TEMPLATE = ("spec", "template", "spec")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePin:
-    """What pins, in words, and the largest part of the spec that says nothing else."""
+    """A pin in words, and the largest part of the spec that consists only of it."""
 
     words: str
     path: Path
@@ -37,7 +37,7 @@ class NodePin:
 
     @property
     def pointer(self) -> str:
-        """The same as a JSON patch names it."""
+        """The same as a JSON patch writes it."""
         steps = (str(step).replace("~", "~0").replace("/", "~1") for step in self.whole)
         return "".join(f"/{step}" for step in steps)
 
@@ -62,7 +62,7 @@ def pin_of(spec: Json) -> NodePin | None:
 
 
 def _largest(spec: Any, path: Sequence[str | int]) -> Path:
-    """The path, shortened while its holder has nothing else: no empty part stays behind."""
+    """The path, shortened while its parent has no other child: no empty part is left behind."""
     holders = [spec]
     for step in path[:-1]:
         holders.append(holders[-1][step])
@@ -71,7 +71,7 @@ def _largest(spec: Any, path: Sequence[str | int]) -> Path:
 
 
 def pin_in(machine: Json) -> NodePin | None:
-    """That of a VirtualMachine's template."""
+    """The pin of a VirtualMachine's template."""
     return pin_of(at(machine, *_TEMPLATE, default={}))
 
 
@@ -104,7 +104,7 @@ def _is(machine: Any, names: Collection[NamespacedName]) -> bool:
 
 
 def rule_of_pin(instances: Instances, vm: NamespacedName, node: str) -> Mapping[str, Any] | None:
-    """The PlacementRule that keeps the VM on its node; None if no labels are its own."""
+    """The PlacementRule that keeps the VM on its node; None if no labels select only that VM."""
     labels = labels_of(instances[vm].vmi or {})
     others = [
         item.labels

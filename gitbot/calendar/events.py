@@ -1,4 +1,4 @@
-"""What a calendar shows: openings of windows and freezes, times of requests, in words."""
+"""Calendar entries in words: openings of windows and freezes, times of requests."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _CELL = 7
 class Appointment:
     """One opening of a window or freeze, or the time in which a request may run.
 
-    `name` is `namespace/name` for a request. `id` is the occurrence, "" for what has no schedule.
-    `lead` are the seconds before the start in which moves may run, `announced` is when the bot
-    proposes a drain, 0 if it proposes none. `cancelled` says why it does not open after all,
-    `frozen` which freezes lie over it. `zone` is the one in which people read it.
+    `name` is `namespace/name` for a request. `id` is the occurrence, "" without a schedule. `lead`
+    are the seconds before the start in which moves may run; `announced` is when the bot proposes a
+    drain, 0 if it proposes none. `cancelled` says why it does not open after all, `frozen` which
+    freezes cover it. `zone` is the one in which people read it.
     """
 
     kind: Literal["window", "freeze", "request"]
@@ -41,7 +41,7 @@ class Appointment:
 
     @property
     def always(self) -> bool:
-        """Whether it has no end that anybody wrote down."""
+        """Whether it has no written end."""
         return self.time.end >= FOREVER
 
     @property
@@ -103,7 +103,7 @@ def _day(local: datetime, zone: str, now: int) -> str:
 
 
 def month_text(events: Iterable[Appointment], first: date, zone: str) -> str:
-    """One month as a table of weeks; each day is marked W, F, R for what is open on it."""
+    """One month as a table of weeks; W, F and R mark the days on which something is open."""
     marks = _marks(events, first, zone)
     title = f"{MONTHS[first.month - 1]} {first.year}, {zone}"
     lines = [title, "".join(f"{day:<{_CELL}}" for day in DAYS).rstrip()]
@@ -139,7 +139,7 @@ def following_month(first: date) -> date:
 
 
 def months(after: int, before: int, zone: str) -> Sequence[date]:
-    """The first days of the months that [after, before) touches."""
+    """The first days of the months that [after, before) overlaps."""
     day = clock_time(after, zone).date().replace(day=1)
     found = []
     while day <= clock_time(max(after, before - 1), zone).date():

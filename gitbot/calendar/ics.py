@@ -1,4 +1,4 @@
-"""Calendar files (RFC 5545): appointments out, holidays in. The only door to `icalendar`."""
+"""Calendar files (RFC 5545): writes appointments, reads holidays. Only it imports `icalendar`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gitbot.calendar.zones import clock_time, resolve, zone_names
 from gitbot.model.text.instants import Interval
 
 MOST_EVENTS = 5_000
-_MOST_TIMES = 20_000  # of all events of a file in one year; of one event in one question
+_MOST_TIMES = 20_000  # of all events of a file in one year; of one event in one call
 _YEARS = range(1900, 3000)
 _PRODUCT = "-//gitbot//gitbot calendar//EN"
 
 
 def calendar_file(appointments: Iterable[Appointment], *, cluster: str, now: int) -> bytes:
-    """A calendar for any program. The same opening has the same UID in every export."""
+    """A calendar file. The same opening has the same UID in every export."""
     from icalendar import Calendar  # noqa: PLC0415 - only where a calendar file is written
 
     calendar = Calendar()
@@ -77,7 +77,7 @@ def _utc(instant: int) -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileProblem:
-    """What is wrong at a line of a calendar file; `line` counts from 1."""
+    """An error at a line of a calendar file; `line` counts from 1."""
 
     line: int
     code: str
@@ -87,9 +87,9 @@ class FileProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holiday:
-    """An event of a calendar file, `start` and `end` on the wall of its zone; "" is the reader's.
+    """An event of a calendar file, `start` and `end` in local time of its zone; "" is the reader's.
 
-    It ends when the wall says so; a recurring time after the exact duration of the first.
+    It ends at that local time; a recurring one has the exact duration of the first.
     """
 
     summary: str
@@ -121,7 +121,7 @@ class Holiday:
         return expand(self.recurrence, skip_to(self.recurrence, self.start, begin), zone)
 
     def times_a_year(self) -> int:
-        """How many times it has in its first year, or in all if they are counted; bounded."""
+        """The number of times in its first year, or in total if the rule has a count; bounded."""
         found = itertools.islice(self._moments("UTC", self.start), _MOST_TIMES)
         counted = "COUNT=" in self.recurrence
         until = self.start + timedelta(days=366)
@@ -129,7 +129,7 @@ class Holiday:
 
 
 def read_calendar(data: bytes) -> tuple[tuple[Holiday, ...], tuple[FileProblem, ...]]:
-    """The events of a calendar file, and what is wrong with it. Cancelled events are left out."""
+    """The events of a calendar file, and its errors. Cancelled events are left out."""
     from icalendar import Calendar  # noqa: PLC0415 - only where a calendar file is read
 
     lines = [
@@ -174,7 +174,7 @@ def _read_events(
 
 
 def _unreadable(data: bytes, error: Exception) -> FileProblem:
-    """The first line without `NAME:VALUE`, else the first."""
+    """Reports the first line without `NAME:VALUE`, else the first line."""
     bad = (
         number
         for number, line in enumerate(data.splitlines(), 1)
@@ -239,7 +239,7 @@ def _holiday(event: Any) -> Holiday:
 
 
 def _printable(text: str) -> str:
-    """Without what controls a terminal, reorders or hides text; it goes into calendars of ours."""
+    """The text without characters that control a terminal, or reorder or hide text."""
     return " ".join("".join(it if it.isprintable() else " " for it in text).split())
 
 

@@ -1,4 +1,4 @@
-"""What an edit of intents does to the openings ahead: which appear, move, vanish."""
+"""Effects of an edit of intents on future openings: which appear, move, or disappear."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from gitbot.calendar.events import Appointment, span_words
 from gitbot.calendar.time_formats import DAY
 
-_NEAR = 4 * DAY  # an opening that starts so near to one that is gone has moved
+_NEAR = 4 * DAY  # an opening that starts so close to a removed one has moved
 _NAMED = 6
 
 
@@ -16,8 +16,8 @@ def changed_openings(
 ) -> tuple[str, ...]:
     """One line for each window and freeze that changes, by kind and name; counts first.
 
-    What is cancelled or has begun counts as not there, and requests are left out: their plan says
-    when they run.
+    Openings that are cancelled or have begun do not count. Requests are left out: their plan has
+    their time.
     """
     old, new = _by_name(before, now), _by_name(after, now)
     names = sorted({*old, *new}, reverse=True)

@@ -1,9 +1,9 @@
 """RRULE (RFC 5545) over naive local times, with bounded work for any text.
 
 python-dateutil expands the rules, but searches for an occurrence until the year 9999. The Gregorian
-calendar repeats after 400 years (146,097 days, a whole number of weeks), so we shift a rule by a
-multiple of 400 years towards that end. A rule that never occurs then fails after the few hundred
-years that are left, within a quarter of a second.
+calendar repeats after 400 years (146,097 days, a whole number of weeks), so gitbot shifts a rule by
+a multiple of 400 years towards that end. A rule that never occurs then fails after the remaining
+few hundred years, within a quarter of a second.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DATES = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYSETPOS")
 
 
 def check_rule(text: str) -> str:
-    """What is wrong with a recurrence; "" if gitbot can read it."""
+    """The error in a recurrence; "" if gitbot can read it."""
     try:
         parts = _parts(text)
     except ValueError as error:
@@ -65,9 +65,9 @@ def check_rule(text: str) -> str:
 def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
     """All occurrences of a checked rule as naive local times, oldest first.
 
-    `start` is included only if it matches the rule. A time that the zone skips is given, but COUNT
-    does not count it (RFC 5545, section 3.3.10). This is a generator; the search for the next
-    occurrence is bounded, so take as many as you need.
+    `start` is included only if it matches the rule. A time that the zone skips is included, but
+    does not count for COUNT (RFC 5545, section 3.3.10). This is a generator; the search for the
+    next occurrence is bounded, so take as many as you need.
     """
     shift = (MAXYEAR - start.year) // _CYCLE * _CYCLE
     parts = _parts(text)
@@ -94,7 +94,7 @@ def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
 def skip_to(text: str, start: datetime, moment: datetime) -> datetime:
     """A start from which a checked rule has the same times after `moment`, whole intervals later.
 
-    Without it, a daily rule of 1970 is expanded day by day. `start` if the rule counts its times.
+    Without it, a daily rule from 1970 is expanded day by day. `start` if the rule has a COUNT.
     """
     parts = _parts(text)
     interval, frequency = int(parts.get("INTERVAL", "1")), parts["FREQ"]
@@ -110,12 +110,12 @@ def skip_to(text: str, start: datetime, moment: datetime) -> datetime:
 
 
 def repeats_after(text: str) -> int:
-    """Years after which a checked rule has shown every gap and met every night of a clock change.
+    """Years after which a checked rule has shown every gap and every night of a clock change.
 
     Weekdays and leap years repeat after 28 years. A rule that skips months or years needs INTERVAL
-    times as many. Single dates meet clock changes that follow the moon late, and zone tables list
-    those for about sixty years. A rule that takes every hour, day or week has the same gaps in
-    every week, so a few years of clock changes are enough.
+    times as many. Clock changes that follow the moon meet single dates late, and zone tables list
+    those for about sixty years. A rule for every hour, day or week has the same gaps in every week,
+    so a few years of clock changes are enough.
     """
     parts = _parts(text)
     interval = int(parts.get("INTERVAL", "1"))
@@ -129,10 +129,10 @@ def repeats_after(text: str) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _names_no_day(text: str) -> bool:
-    """Whether the rule names a day that no year has, such as 30 February.
+    """Whether the rule contains a day that no year has, such as 30 February.
 
     It checks the days only, year by year, over one cycle of weekdays and leap years. That is a
-    hundred times faster than hour by hour or day by day to the end of the calendar. False decides
+    hundred times faster than hour by hour or day by day to the end of the calendar. False proves
     nothing. Rules of months and years, which count weekdays within themselves, are not checked.
     """
     parts = _parts(text)

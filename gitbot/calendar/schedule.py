@@ -1,7 +1,7 @@
-"""A schedule and its occurrences: local text in, UTC instants out.
+"""A schedule and its occurrences: local text to UTC instants.
 
-On nights when clocks change: the end is the start plus the exact duration; the first of two
-repeated local times counts; an occurrence in a gap is dropped; a fixed start in a gap is an error.
+On nights when clocks change: the end is the start plus the exact duration; of a repeated local time
+the first one counts; an occurrence in a gap is dropped; a fixed start in a gap is an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gitbot.calendar.zones import LocalKind, clock_time, day_start, local_text, 
 from gitbot.model.text.instants import Interval, compact_instant, format_instant
 
 MAX_OCCURRENCES = 10_000
-"""At most so many occurrences come out of one call."""
+"""Most occurrences that one call returns."""
 
 _DAY = 86400
 
@@ -41,7 +41,7 @@ class Schedule:
     holidays: tuple[Holiday, ...] = ()
 
     def left_out(self, day: date) -> str:
-        """Why nothing opens on a day, "" if nothing forbids it."""
+        """Why nothing opens on a day; "" if nothing forbids it."""
         if day in self.exclude:
             return "the day is excluded"
         if not self.holidays:
@@ -51,7 +51,7 @@ class Schedule:
 
 @functools.lru_cache(maxsize=1024)
 def _holidays(holidays: tuple[Holiday, ...], zone: str, year: int) -> Mapping[date, str]:
-    """The days of a year that an event touches, each with why it is left out."""
+    """The days of a year that an event overlaps, each with the reason for leaving it out."""
     after, before = (day_start(f"{each}-01-01", zone) for each in (year, year + 1))
     found: dict[date, str] = {}
     for holiday in holidays:
@@ -114,19 +114,19 @@ def _starts_after(schedule: Schedule, after: int) -> Iterator[int]:
 
 
 class _Starts:
-    """The first starts of a schedule: each opening is compared with each freeze."""
+    """Cached first starts of a schedule, because each opening is compared with each freeze."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.found: list[int] = []
         self._more = starts(schedule)
 
     def at(self, place: int) -> int | None:
-        """None if there are no more, or more than are kept; `place` is at most one further."""
+        """None if there are no more, or more than the cache keeps; `place` grows by at most one."""
         if place == len(self.found):
             try:
                 start = next(self._more, None) if place < _KEPT else None
             except (ValueError, OverflowError):
-                _known.cache_clear()  # it would say next time that there are no more
+                _known.cache_clear()  # otherwise the next call would return that there are no more
                 raise
             if start is None:
                 return None

@@ -1,4 +1,4 @@
-"""What is wrong with a schedule whose fields can be read, without a clock."""
+"""Errors of a schedule whose fields are readable, found without a clock."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gitbot.model.text.names import CONFIGURATION_FILE
 FIRST_YEAR = 2000
 LAST_YEAR = 2199
 _CHECKED = 3_000
-"""At most so many occurrences from the start on are looked at, excluded ones included."""
+"""Most occurrences that are checked from the start on, excluded ones included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing wrong with a schedule.
+    """One error of a schedule.
 
     `field` is the key in the document (`start`, `timeZone`, `duration`, `recurrence`, `exclude`),
     `index` the position in the list `exclude`, else None. `code` is a finding code.
@@ -37,7 +37,7 @@ class Problem:
 
 
 def check_schedule(schedule: Schedule) -> tuple[Problem, ...]:
-    """All problems. If a field cannot be read, checks that depend on it are skipped."""
+    """All errors. If a field is unreadable, checks that depend on it are skipped."""
     problems = tuple(_field_problems(schedule))
     if problems:
         return problems
@@ -157,8 +157,8 @@ def _recurrence_problems(schedule: Schedule) -> Iterator[Problem]:
 def _moments(schedule: Schedule) -> list[datetime]:
     """The occurrences of the rule to check, excluded ones included.
 
-    They start with the first one and end when nothing new can come (see `repeats_after`) and the
-    last exclude has passed. One more is added, because the gap before it counts too.
+    They start with the first one and end when nothing new can follow (see `repeats_after`) and the
+    last exclude has passed. One more is added, because the gap before it counts, too.
     """
     every = expand(schedule.recurrence, schedule.start, schedule.time_zone)
     years = repeats_after(schedule.recurrence)

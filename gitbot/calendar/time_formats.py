@@ -1,7 +1,7 @@
 """Durations, times and dates as people write them.
 
-Each function takes the text as written and returns its value, or raises Refusal, which says what
-was expected and what to do. Durations are ISO 8601 without months and years.
+Each function takes the text as written and returns its value, or raises Refusal with the
+expectation and the fix. Durations are ISO 8601 without months and years.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gitbot.model.text.instants import FOREVER, parse_instant
 
 DAY = 86_400
 LONGEST = 3660 * DAY
-"""Ten years in seconds: the longest duration that is read."""
+"""Ten years in seconds: the longest allowed duration."""
 
 DURATION = (
     r"P(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?"

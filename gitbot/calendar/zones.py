@@ -13,7 +13,7 @@ import whenever
 from gitbot.model.plan.findings import Refusal
 from gitbot.model.text.wording import nearest
 
-# No zone file of the machine: whenever then reads the tzdata package only.
+# Do not use the machine's zone files: then whenever reads the tzdata package.
 whenever.reset_tzpath([])
 whenever.clear_tzcache()
 

@@ -1,8 +1,8 @@
-"""Running pods judged where they are, as if kube-scheduler had to place them there now.
+"""Running pods judged on their nodes, as if kube-scheduler had to place them there now.
 
-kube-scheduler looks at a pod's terms once, when it places the pod. Later a node gets other labels,
-other pods arrive, KubeVirt writes a changed rule into a VMI: nothing moves. Here the same filters
-answer again, with the pod itself taken away. A wish is judged as if it were required.
+kube-scheduler reads a pod's terms once, when it places the pod. If node labels change later, other
+pods arrive, or KubeVirt writes a changed rule into a VMI, it moves nothing. Here the same filters
+answer again, without the pod itself. A preferred term is judged as if it were required.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def placed_pods(snapshot: ClusterSnapshot) -> Iterator[PlacedPod]:
 
 
 def misplaced(snapshot: ClusterSnapshot, pods: Iterable[PlacedPod]) -> Iterator[Misplacement]:
-    """Those of the snapshot's placed pods whose own terms their node does not satisfy."""
+    """The placed pods whose own terms their node does not satisfy."""
     judge = _PlacedJudge(World.of(snapshot))
     for placed in pods:
         pod = placed.pod
@@ -94,12 +94,12 @@ def misplaced(snapshot: ClusterSnapshot, pods: Iterable[PlacedPod]) -> Iterator[
 
 
 def _as_asked_now(item: Instance, pod: Pod, held: Json, labels: Mapping[str, str]) -> Pod:
-    """The launcher pod with the terms that its VMI has now, and the labels that KubeVirt demands.
+    """The launcher pod with its VMI's current terms, and the labels that KubeVirt demands.
 
-    Left out is the addedNodeSelector of its last migration, which the next one drops, and, where
-    the node's `labels` say otherwise, kubevirt.io/schedulable: it says whether virt-handler
-    answers, not where the VM belongs. Terms that an admission policy added to the pod stay, as long
-    as the VMI's own are unchanged.
+    Excluded are the addedNodeSelector of the last migration, because the next one drops it, and
+    kubevirt.io/schedulable if the node's `labels` differ: it says whether virt-handler answers, not
+    where the VM belongs. Terms that an admission policy added to the pod remain, as long as the
+    VMI's own are unchanged.
     """
     vmi = item.vmi or {}
     spec: Json = vmi.get("spec") or {}
@@ -127,9 +127,9 @@ def _as_asked_now(item: Instance, pod: Pod, held: Json, labels: Mapping[str, str
 def _unchanged(
     asked: Json, held: Json, selector: Mapping[str, str], labels: Mapping[str, str]
 ) -> bool:
-    """Whether VMI and pod say the same, read without decoding: nearly all do."""
+    """Whether VMI and pod are equal here, compared without decoding: nearly all are."""
     fields = ("affinity", "topologySpreadConstraints")
-    for field in fields:  # loops: asked for every VM
+    for field in fields:  # plain loops: this runs for every VM
         if asked.get(field) != held.get(field):
             return False
     own = asked.get("nodeSelector") or {}
@@ -148,7 +148,7 @@ def _of_kubevirt(key: str) -> bool:
 
 
 def _among(asked: Affinity, held: Affinity) -> bool:
-    """Whether a pod holds every term that its VMI asks for."""
+    """Whether a pod has every term of its VMI."""
     if asked == held:
         return True
     return (
@@ -164,7 +164,7 @@ _Spread = tuple[SpreadConstraint, ...]
 
 
 def _wishes(pod: Pod) -> Iterator[tuple[str, int, Affinity, _Spread]]:
-    """Each preferred term as a requirement: the plugin that judges it, its weight, what it asks."""
+    """Each preferred term as a required one: the plugin that judges it, its weight, its terms."""
     affinity = pod.affinity
     for wish in affinity.preferred_nodes:
         if wish.weight and not wish.term.empty:
@@ -184,21 +184,21 @@ _Holders = Mapping[int, list[NamespacedName]]
 
 
 class _PlacedJudge:
-    """Asks the filters only about pods that counts by domain make suspect."""
+    """Asks the filters only about pods that counts by domain make suspect: filters are slow."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._all = World(world.state.fork())  # nothing is taken out here: its indexes stay warm
+        self._all = World(world.state.fork())  # no pod is removed here, so its indexes stay warm
         equal = lru_cache(_MOST_TERMS)(self._find_holders)
-        self._holders = IdentityCache[_Holders](equal, most=_MOST_TERMS)  # without hashing
+        self._holders = IdentityCache[_Holders](equal, most=_MOST_TERMS)  # hashing is slow
         self._spreads: dict[object, TopologySpreadFilter] = {}
 
     def rejections(
         self, placed: PlacedPod, affinity: Affinity, spread: _Spread
     ) -> tuple[Rejection, ...]:
-        """What kube-scheduler says against the pod's own node, without the pod's own pods.
+        """Rejections of the pod's own node, computed without the pod's own pods.
 
-        Affinity and spread stand in the place of those of the pod.
+        Affinity and spread replace those of the pod.
         """
         if not self._suspect(placed, affinity, spread):
             return ()
@@ -232,7 +232,7 @@ class _PlacedJudge:
         return False
 
     def _without_company(self, placed: PlacedPod, affinity: Affinity, number: int) -> bool:
-        """Whether no other pod in its domains matches all terms; the filter decides the rest."""
+        """Whether no other pod in its domains matches all terms; else the filter decides."""
         terms = affinity.required_pods
         if not terms:
             return False
@@ -273,5 +273,5 @@ class _PlacedJudge:
 
 
 def _of_others(rejection: Rejection) -> bool:
-    """Whether other pods' anti-affinity refuses: then those pods are reported."""
+    """Whether the anti-affinity of other pods rejects: then those pods are reported."""
     return rejection.reasons == (inter_pod_affinity.BY_OTHERS,)

@@ -1,4 +1,4 @@
-"""Where a VM or pod may run and why: every node with its reasons, scores, winner, preflight."""
+"""The nodes that a VM or pod may run on, and why: reasons, scores, winner, preflight."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Explainer:
         return self._answer("Pod", name, obj, Pod.from_object(obj), ())
 
     def _admitted(self, obj: KubernetesObject) -> KubernetesObject:
-        """A new pod as the API server would store it; its own priority stays."""
+        """A new pod as the API server would store it; it keeps its priority."""
         spec = obj.get("spec") or {}
         with decoding("Pod", obj):
             stored = stored_pod({**obj, "spec": spec}, self.instances.classes)

@@ -1,6 +1,6 @@
-"""YAML text and plain data, read with positions. Only this room imports yaml.
+"""YAML text to plain data with positions, and back. Only this room imports yaml.
 
-This is the room's face, with `fields` (typed values), `formats` and `schemas` (forms of text).
+Other rooms import from here, `fields` (typed values), `formats` and `schemas` (forms of text).
 """
 
 from __future__ import annotations

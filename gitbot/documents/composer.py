@@ -1,4 +1,4 @@
-"""Events to plain data: one node after the other, with positions. Refuses some constructs."""
+"""Parser events to plain data, one node after the other, with positions. Refuses some nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gitbot.documents.scalars import RefusedScalar, resolve
 from gitbot.documents.source_text import name_of_character, refused_in
 from gitbot.documents.syntax_errors import ParserState
 
-Event: TypeAlias = Any  # the stubs say that a mark may be missing; libyaml marks every event
+Event: TypeAlias = Any  # the stubs allow a missing mark; libyaml marks every event
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class Builder:
 
     @property
     def state(self) -> ParserState:
-        """Where the parser is, for the words of a syntax error."""
+        """The parser's state, for the message of a syntax error."""
         ends = [event.end_mark.index for event in self.open if _has_bracket(event)]
         brackets = [end - 1 for end in ends if self._character(end - 1) in "[{"]
         return ParserState(after_end=self.ended_explicitly, open=tuple(brackets))

@@ -1,7 +1,7 @@
-"""Errors of a decoder, put into words at their places.
+"""Errors of a decoder in words, at their places.
 
-It takes pydantic's error records (`type`, `loc`, `ctx`) as plain mappings, and the kind's JSON
-Schema, which knows the names and contents of fields. See `fields.decode`.
+Takes pydantic's error records (`type`, `loc`, `ctx`) as plain mappings, and the kind's JSON Schema,
+which has the names and types of fields. See `fields.decode`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WANTED = {
 def report_errors(
     report: Report, errors: Iterable[Mapping[str, Any]], schema: Callable[[], Json]
 ) -> None:
-    """Put every decoder error of one document into words, at its place."""
+    """Report every decoder error of one document in words, at its place."""
     fields = FieldNames(schema)
     for error in errors:
         path = _path(error["loc"])
@@ -68,10 +68,10 @@ def report_nothing(report: Report, schema: Callable[[], Json]) -> None:
 def by_field(
     findings: Iterable[Finding], report: Report, schema: Callable[[], Json]
 ) -> list[Finding]:
-    """Findings of the reader about plain words and dates, with what their fields want.
+    """The reader's findings about plain words and dates, with the expectations of their fields.
 
-    The reader knows no schema: it says to quote `yes` where a number is wanted, and a bare date
-    where a time is.
+    The reader has no schema: it advises to quote `yes` even if the field is a number, and a bare
+    date even if it is a time.
     """
     places = {
         (report.file, key_path(path), report.document.positions.value(path).line): path
@@ -146,7 +146,7 @@ def _refused(refusal: Any) -> tuple[str, str, str]:
 def _expectation(
     kind: str, context: Mapping[str, Any], value: Any, plain: str
 ) -> tuple[str, str, str]:
-    """What was expected, what to do, and the finding's code."""
+    """The expectation, the fix, and the finding's code."""
     if kind == "literal_error":
         return _choice(str(context["expected"]), value)
     if kind in _WANTED:

@@ -1,4 +1,4 @@
-"""A document as a value, and what one file may use."""
+"""A document as a value, and the budget of one file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ParsedDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What one file may use: bytes, nesting depth, nodes (keys, values, items), scalar length."""
+    """The limits of one file: bytes, nesting depth, nodes (keys, values, items), scalar length."""
 
     bytes: int = 1024 * 1024
     depth: int = 32

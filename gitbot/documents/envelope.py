@@ -1,4 +1,4 @@
-"""How every gitbot document begins: apiVersion and kind."""
+"""The first fields of every gitbot document: apiVersion and kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a JSON Schema knows about fields: what they hold, and which one a person meant."""
+"""Fields in a JSON Schema: their types, and the one that a person probably meant."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SHAPES = {
     "array": "a list",
     "object": "a mapping",
 }
-_EXAMPLES = {"topologyKey": "topology.kubernetes.io/zone"}  # if the example of the type misleads
-_SUGGESTIONS = 200  # at most so many unknown fields of a document are compared with the known ones
+_EXAMPLES = {"topologyKey": "topology.kubernetes.io/zone"}  # its type's would mislead
+_SUGGESTIONS = 200  # most unknown fields of a document that are compared with the known ones
 
 
 class FieldNames:
-    """What a JSON Schema knows about the fields of a document."""
+    """The fields of a document, from its JSON Schema."""
 
     def __init__(self, schema: Callable[[], Json]) -> None:
         self._made: Json | None = None
@@ -36,7 +36,7 @@ class FieldNames:
         return self._made
 
     def wanted(self, path: Path) -> tuple[str, str]:
-        """What a missing field holds, and the line to add."""
+        """The type of a missing field, and the line to add."""
         schema = self.at(path)
         name = path[-1] if path else ""
         if "const" in schema or "enum" in schema:
@@ -89,7 +89,7 @@ class FieldNames:
         return schema
 
     def _everywhere(self) -> dict[str, Path]:
-        """Every field's name and the place closest to the root where it belongs."""
+        """Every field's name and its place closest to the root."""
         if self._places is None:
             self._places = {}
             self._collect([((), self._resolve(self.schema))])

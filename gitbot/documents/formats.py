@@ -1,8 +1,8 @@
 """The forms of text in fields: names, labels, amounts, branches, paths.
 
-Each function takes the text and returns its value, or raises Refusal, which says what was expected
-and what to do. Names and labels follow Kubernetes (apimachinery, util/validation/validation.go).
-The calendar reads text about time.
+Each function takes the text and returns its value, or raises Refusal with the expectation and the
+fix. Names and labels follow Kubernetes (apimachinery, util/validation/validation.go). The calendar
+reads text about time.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from gitbot.kubernetes.quantities import nanos
 from gitbot.model.plan.findings import Refusal
 from gitbot.model.text.names import BAD_REF
 
-# Patterns are in the subset that Python, ECMA 262 and Rust read alike.
+# Patterns use the subset that Python, ECMA 262 and Rust read alike.
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
-_SIMPLE_NAME = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"  # what most names are
+_SIMPLE_NAME = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"  # the form of most names
 QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 LABEL_KEY = rf"({DNS_SUBDOMAIN}/)?{QUALIFIED}"
 CONCERN = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?"
@@ -100,14 +100,14 @@ def filled_label_value(text: str) -> str:
 
 
 def concern(text: str) -> str:
-    """The name of a proposal: what one bot pull request is about."""
+    """The name of a proposal: the subject of one bot pull request."""
     if len(text) > 400 or re.fullmatch(CONCERN, text) is None or text.endswith(".lock"):
         raise Refusal("name", "the name of a concern", "only gitbot writes proposals")
     return text
 
 
 def amount(text: str) -> int:
-    """Whole units of a Kubernetes quantity, over 0: `64Mi`."""
+    """Whole units of a Kubernetes quantity above 0: `64Mi`."""
     expected = "a quantity as Kubernetes writes it"
     try:
         value = nanos(text)

@@ -1,10 +1,10 @@
-"""Plain Kubernetes YAML, as kubectl writes it and people keep it: lenient where kubectl is.
+"""Plain Kubernetes YAML, as kubectl and people write it: as lenient as kubectl.
 
 `read_documents` reads intents strictly and with positions; this module reads objects of a cluster.
 Scalars follow YAML 1.2's core schema (no yes/no booleans, no sexagesimal, no timestamps); a number
 with a fraction stays text, as Kubernetes quantities are. Anchors are allowed. Aliases and merge
-keys are refused, since a few lines of them can expand to a value of any size. Values are built from
-the parser's events, so work and memory depend only on the bytes.
+keys are refused, because a few lines of them can expand to a value of any size. Values are built
+from the parser's events, so time and memory depend only on the number of bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gitbot.errors import InvalidInput
 from gitbot.kubernetes.objects import at
 
 MAX_DEPTH = 200
-"""Deepest nesting that is read; the deepest Kubernetes objects have about 30."""
+"""Deepest allowed nesting; the deepest Kubernetes objects have about 30."""
 MAX_NODES = 50_000_000
 """Keys, values and items of one file; 200 MB of Kubernetes objects have about ten million."""
 MAX_BYTES = 2 * 1024**3
@@ -78,7 +78,7 @@ def _places(value: Any, path: Sequence[str], found: str) -> Iterator[tuple[int, 
 
 
 class _Reader:
-    """One file; `budget` is how many more nodes are allowed."""
+    """One file; `budget` is the number of further nodes allowed."""
 
     def __init__(self, data: bytes, file: str, budget: int) -> None:
         self.next: Callable[[], Any] = CParser(data).get_event
@@ -155,14 +155,14 @@ class _Reader:
 
 
 class _Located(str):
-    """A scalar as it is written, with its line and column (from 1)."""
+    """A scalar as written, with its line and column (from 1)."""
 
     __slots__ = ("place",)
     place: tuple[int, int]
 
 
 class _LocatingReader(_Reader):
-    """Every scalar is text that knows its place."""
+    """Reads every scalar as text with its place."""
 
     def _scalar(self, event: yaml.ScalarEvent) -> _Located:
         text = _Located(event.value)

@@ -1,4 +1,4 @@
-"""libyaml's parser: PyYAML's wheels have it, a PyYAML built from source may not."""
+"""libyaml's parser. PyYAML's wheels contain it; a PyYAML built from source may not."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from gitbot.model.plan.findings import Finding
 
 
 class BudgetExceeded(Exception):
-    """A budget ran out. Nothing more of this file is read."""
+    """The budget is used up. Nothing more of this file is read."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from gitbot.documents.syntax_errors import syntax_problem
 from gitbot.model.plan.findings import Finding, sort_key
 
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
-_MOST = 100  # at most so many findings of one sort: a garbage file could have thousands
+_MOST = 100  # most findings of one sort: a garbage file could have thousands
 _ODD_SPACES = frozenset("\u00a0\u1680\u202f\u205f\u3000") | {chr(c) for c in range(0x2000, 0x200C)}
 _ODD_INDENT = re.compile(r"^ *([\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000])", re.MULTILINE)
 
@@ -54,7 +54,7 @@ def read_documents(
 def _read(characters: str, file: str, budget: Budget) -> Reading:
     reading = Reading(file=file, text=text_of(characters), budget=budget)
     start: int | None = 0
-    broken = 0  # each costs a look at the rest of the file
+    broken = 0  # each requires another scan of the rest of the file
     while start is not None and broken < _MOST:
         start = _stretch(reading, start)
         broken += 1
@@ -99,7 +99,7 @@ def _stretch(reading: Reading, start: int) -> int | None:
 
 
 def _odd_indentation(reading: Reading) -> list[tuple[int, str]]:
-    """Offsets and characters that indent a line and are not spaces, outside quoted text."""
+    """Offsets and characters other than spaces that indent a line, outside quoted text."""
     found = islice(_ODD_INDENT.finditer(reading.text.text), _MOST)
     places = [(match.start(1), match.group(1)) for match in found]
     return [place for place in places if not _inside(reading.quoted_spans, place[0])]
@@ -111,7 +111,7 @@ def _inside(spans: list[tuple[int, int]], index: int) -> bool:
 
 
 def _with_spaces(characters: str, indices: list[int]) -> str:
-    """The text with spaces in place of odd indentation, so that reading can continue."""
+    """The text with spaces instead of odd indentation, so that reading can continue."""
     pieces = list(characters)
     for index in indices:
         while index < len(pieces) and pieces[index] in _ODD_SPACES:

@@ -1,7 +1,7 @@
 """Plain scalars by the YAML 1.2 core schema, integers in plain decimal only.
 
-Scalars that readers of YAML 1.1 and 1.2 understand differently (`no`, `22:30`, `010`, `1_000`, a
-bare date) are refused with the advice to quote them, so that all tools see the same value.
+Scalars that readers of YAML 1.1 and 1.2 interpret differently (`no`, `22:30`, `010`, `1_000`, a
+bare date) are refused with the advice to quote them, so that all tools read the same value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedScalar:
-    """A plain scalar that is refused: what was found, what was expected, what to do."""
+    """A refused plain scalar: what was found, what was expected, what to do."""
 
     code: str
     found: str

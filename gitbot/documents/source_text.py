@@ -2,7 +2,7 @@
 
 CRLF and LF end a line, and a byte order mark of UTF-8 at the start is skipped. A lone CR, U+0085,
 U+2028 and U+2029 are refused at their place: YAML readers, editors and diffs do not agree on
-whether they end a line, so a reviewer could see something else than gitbot reads.
+whether they end a line, so a reviewer could see other text than gitbot reads.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _RAW = re.compile(
 )
 _IN_TEXT = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI}\ud800-\udfff]")
 _SUSPECT = re.compile(rf"[\\{BIDI}]")
-# Where the zeros of a file without byte order mark stand that begins with plain letters.
+# Positions of the zero bytes in a file without byte order mark that begins with ASCII letters.
 _UTF_32 = (b"\1\0\0\0", b"\0\0\0\1")
 _UTF_16 = (b"\1\0\1\0", b"\0\1\0\1")
-_MOST = 1000  # at most so many refused characters of one file are named
+_MOST = 1000  # most refused characters of one file in findings
 _NAMES = {
     "\r": "a carriage return without line feed",
     "\x85": "the line break U+0085",
@@ -69,7 +69,7 @@ class RefusedCharacters:
         return next((char for char in taken if char is not None), None)
 
     def left(self) -> list[tuple[int, str]]:
-        """Those not taken, sorted by offset."""
+        """Those not removed yet, sorted by offset."""
         return sorted(self._characters.items())
 
 
@@ -89,7 +89,7 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def decode(data: bytes, file: str) -> tuple[str, Finding | None]:
-    """UTF-8 text of a file without its byte order mark, or the finding that says why not."""
+    """UTF-8 text of a file without its byte order mark, or the finding why it is none."""
     letters = bytes(byte and 1 for byte in data[:4])
     if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) or letters in _UTF_32:
         return "", _encoding(file, "found UTF-32 text", TOP)

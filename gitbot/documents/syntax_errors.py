@@ -1,4 +1,4 @@
-"""Syntax errors of the parser, in words that say what to do."""
+"""Syntax errors of the parser, in words that say how to fix them."""
 
 from __future__ import annotations
 
@@ -155,9 +155,9 @@ _KNOWN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParserState:
-    """Where the parser was: after a document closed by `...`, and inside which open brackets.
+    """State of the parser: after a document closed by `...`, and inside which open brackets.
 
-    `open` holds the offsets of the brackets and braces that are not closed, innermost last.
+    `open` has the offsets of the brackets and braces that are not closed, innermost last.
     """
 
     after_end: bool = False

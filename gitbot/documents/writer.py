@@ -26,7 +26,7 @@ def write_document(value: Any) -> str:
 
 
 def write_shown(value: Any) -> str:
-    """Like `write_document`, for other people's data: what the reader refuses shows as U+XXXX."""
+    """Like `write_document`, for foreign data: characters that the reader refuses become U+XXXX."""
     return write_document(_shown(value))
 
 

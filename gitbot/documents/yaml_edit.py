@@ -1,4 +1,4 @@
-"""One key or item taken out of a YAML or JSON text, with everything else left as it is written."""
+"""Removes one key or item from a YAML or JSON text, and leaves everything else as it is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gitbot.errors import InvalidInput
 def remove_key(data: bytes, file: str, number: int, path: Path) -> bytes | None:
     """The text without `path` in its document `number` (from 0; empty ones do not count).
 
-    Comments and order stay. The result is read again: None if it does not say exactly the rest.
+    Comments and order stay. The result is read again: None if it is not exactly the remaining data.
     Raises InvalidInput if the text cannot be read.
     """
     wanted = read_kubernetes_yaml(data, file)
@@ -54,13 +54,13 @@ def _span(text: str, node: Any, path: Path) -> tuple[int, int]:
     line = text.rfind("\n", 0, begin) + 1
     own = text[line:begin].strip() == ("-" if isinstance(node, yaml.SequenceNode) else "")
     if not own and following is not None:
-        return begin, following  # it stands behind the dash of a list
+        return begin, following  # it follows the dash of a list
     newline = text.find("\n", end)
     return line, len(text) if newline < 0 else newline + 1
 
 
 def _entries(node: Any) -> Iterator[tuple[str | int, int, Any]]:
-    """Key or number, where it begins, and its value."""
+    """Key or number, its offset, and its value."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             yield str(key.value), key.start_mark.index, value
@@ -70,7 +70,7 @@ def _entries(node: Any) -> Iterator[tuple[str | int, int, Any]]:
 
 
 def _end(text: str, node: Any) -> int:
-    """Behind the last character; a block's own mark lies behind the comments that follow it."""
+    """Offset after the last character; a block's own end mark is after following comments."""
     if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
         start: int = node.start_mark.index
         return start + len(text[start : node.end_mark.index].rstrip("\n"))

@@ -1,4 +1,4 @@
-"""What Kubernetes accepts as names, label keys and label values, in the API server's words.
+"""Valid names, label keys and label values, with the API server's messages.
 
 Source: apimachinery, pkg/util/validation/validation.go. Every function returns the problems of
 a text; an empty list means that the text is valid.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 class NamespacedName(NamedTuple):
     """The name of a namespaced object, ordered by (namespace, name) in code points.
 
-    It is a tuple because the planner looks names up constantly, and a dataclass hashes in Python.
+    A tuple, because the planner looks names up constantly, and a dataclass would hash in Python.
     """
 
     namespace: str

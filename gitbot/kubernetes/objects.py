@@ -1,7 +1,7 @@
-"""Kubernetes objects as plain JSON data, and the few readers and changed copies of them.
+"""Kubernetes objects as plain JSON data: readers, and changed copies.
 
-The rooms pass Kubernetes' own shapes around: a mapping with `apiVersion`, `kind`, `metadata`,
-`spec`, `status`. Objects are never changed in place.
+The rooms use Kubernetes' own shapes: a mapping with `apiVersion`, `kind`, `metadata`, `spec`,
+`status`. Objects are never changed in place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def at(value: Any, *path: str, default: Any = None) -> Any:
     """The value under a path of keys; `default` if any step is missing or null."""
     for key in path:
         if type(value) is not dict and (value is None or not isinstance(value, Mapping)):
-            return default  # the first two are the fast way
+            return default  # the first two are faster
         value = value.get(key)
     return default if value is None else value
 
@@ -34,9 +34,9 @@ def name_of(obj: KubernetesObject) -> NamespacedName:
 
 
 def uid_of(obj: KubernetesObject) -> str:
-    """The UID, "" if the object has none."""
+    """The UID; "" if the object has none."""
     metadata = obj.get("metadata")
-    if type(metadata) is dict:  # as nearly always: a third of the time
+    if type(metadata) is dict:  # nearly always so, and a third of the time
         return str(metadata.get("uid") or "")
     return str(at(metadata, "uid", default=""))
 
@@ -44,7 +44,7 @@ def uid_of(obj: KubernetesObject) -> str:
 def labels_of(obj: KubernetesObject) -> Mapping[str, str]:
     metadata = obj.get("metadata")
     if type(metadata) is dict and type(found := metadata.get("labels")) is dict:
-        return found  # the fast way
+        return found  # faster
     labels: Mapping[str, str] = at(metadata, "labels", default={})
     return labels
 
@@ -55,13 +55,13 @@ def annotations_of(obj: KubernetesObject) -> Mapping[str, str]:
 
 
 def controller_of(obj: KubernetesObject | None) -> Json | None:
-    """The owner reference with `controller: true`, None if there is none."""
+    """The owner reference with `controller: true`; None if there is none."""
     owners: list[Json] = at(obj, "metadata", "ownerReferences", default=[])
     return next((owner for owner in owners if owner.get("controller")), None)
 
 
 def condition_of(obj: KubernetesObject, name: str) -> Json | None:
-    """The condition of that type in `status.conditions`, None if it is absent."""
+    """The condition of that type in `status.conditions`; None if it is absent."""
     conditions: list[Json] = at(obj, "status", "conditions", default=[])
     return next((condition for condition in conditions if condition.get("type") == name), None)
 

@@ -8,9 +8,9 @@ FINAL_PHASES = ("Succeeded", "Failed")
 
 
 def phase_of(obj: KubernetesObject) -> str:
-    """The phase in an object's status, "" if it has none yet."""
+    """The phase in an object's status; "" if it has none yet."""
     status = obj.get("status")
-    if type(status) is dict:  # as nearly always: a third of the time
+    if type(status) is dict:  # nearly always so, and a third of the time
         return str(status.get("phase") or "")
     return str(at(status, "phase", default=""))
 

@@ -15,7 +15,7 @@ from typing import Any
 NANO = 1_000_000_000
 _INT64 = 2**63 - 1
 _LONGEST, _SHOWN = 1000, 60  # characters
-_MOST = 2**61  # so that a few of them still add up to an int64
+_MOST = 2**61  # the sum of a few still fits an int64
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _QUANTITY = re.compile(
@@ -30,7 +30,7 @@ def _nanos_of_text(text: str) -> int:
         raise ValueError(f"{text[:_SHOWN]!r} is not a Kubernetes quantity (as 500m, 2, 4Gi)")
     number, suffix = Fraction(match[1]), match[2] or ""
     if suffix in _BINARY:
-        most = Fraction(_INT64)  # where Kubernetes caps this notation, and no other
+        most = Fraction(_INT64)  # Kubernetes caps this notation, and no other
         number = max(-most, min(most, number * 1024 ** _BINARY[suffix]))
         factor = Fraction(1)
     elif suffix in _DECIMAL:
@@ -61,7 +61,7 @@ def units_of(resource: str, value: Any) -> int:
 
 
 def not_negative(resource: str, value: Any, amount: int) -> int:
-    """The amount of a quantity. ValueError below zero: API servers refuse it, it would add room."""
+    """The amount. ValueError if negative: API servers refuse that, and it would add room."""
     if amount < 0:
         raise ValueError(f"{resource}: found {value!r}, expected 0 or more")
     return amount

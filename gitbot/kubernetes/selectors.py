@@ -150,7 +150,7 @@ class LabelMatcher:
         return True
 
     def merged(self, requirements: Iterable[Requirement]) -> LabelMatcher:
-        """Add requirements on keys that it does not name yet; a nil selector stays nil."""
+        """Add requirements on keys that it does not have yet; a nil selector stays nil."""
         if self.nothing:
             return self
         named = {item.key for item in self.requirements}
@@ -162,7 +162,7 @@ class LabelMatcher:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What -n and -l choose, of objects with namespace and labels; by default everything."""
+    """The objects that -n and -l select, by namespace and labels; by default everything."""
 
     namespace: str = ""
     labels: LabelMatcher | None = None
@@ -172,7 +172,7 @@ class Scope:
         return bool(self.namespace) or self.labels is not None
 
     def holds(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Objects without a namespace ("") are in every namespace, as kubectl has it."""
+        """Objects without a namespace ("") match every namespace, as in kubectl."""
         return namespace in ("", self.namespace or namespace) and (
             self.labels is None or self.labels.matches(labels)
         )

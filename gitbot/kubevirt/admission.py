@@ -36,7 +36,7 @@ _CREATE = "migration-create-validator.kubevirt.io"
 _KINDS = {str: "string", list: "array", bool: "boolean", int: "number", float: "number"}
 _UPDATE = "migration-update-validator.kubevirt.io"
 IN_FLIGHT = "in-flight migration detected"
-"""How the webhook begins what it says of another unfinished migration of the VMI."""
+"""Start of the webhook's message about another unfinished migration of the VMI."""
 
 
 def admit_migration(
@@ -61,7 +61,7 @@ def admit_migration(
 
 
 def _mutated(migration: KubernetesObject) -> KubernetesObject:
-    """Add the label by which others find it, and the finalizer that keeps it until it ends."""
+    """Add the label that selects migrations of a VMI, and the finalizer that keeps it meanwhile."""
     labels = {**labels_of(migration), names.VMI_NAME: migration["spec"]["vmiName"]}
     finalizers = at(migration, "metadata", "finalizers", default=[])
     if names.MIGRATION_FINALIZER not in finalizers:
@@ -71,7 +71,7 @@ def _mutated(migration: KubernetesObject) -> KubernetesObject:
 
 
 def malformed_migration(migration: KubernetesObject) -> Refused | None:
-    """What the mutating webhook refuses. It sees an object before the schema is checked."""
+    """The mutating webhook's refusal; it sees an object before the API server checks its schema."""
     wrong = _schema(migration)
     return invalid(_MUTATOR, *wrong) if wrong else None
 

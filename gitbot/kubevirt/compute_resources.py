@@ -31,7 +31,7 @@ Amounts = dict[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What decides a pod's resources besides VMI and KubeVirt: its namespace and its quotas.
+    """The namespace and its quotas: they decide a pod's resources besides VMI and KubeVirt.
 
     An absent namespace object counts as one without labels.
     """
@@ -40,7 +40,7 @@ class Surroundings:
     quotas: Sequence[KubernetesObject] = ()
 
     def limits(self, resource: str) -> bool:
-        """Whether a quota there limits `limits.<resource>`. If so, every pod must state limits."""
+        """Whether a quota has `limits.<resource>`, so that every pod must have limits."""
         return any(
             f"limits.{resource}" in at(quota, "spec", "hard", default={}) for quota in self.quotas
         )
@@ -89,7 +89,7 @@ def _virtual_devices(domain: Json, emulated: bool) -> Amounts:
 def _base_memory(
     domain: Json, kubevirt: KubernetesObject, requests: Amounts, limits: Amounts
 ) -> None:
-    """Without its own request: the limit, else the guest's memory over the overcommit."""
+    """Memory without its own request: the limit, else the guest's memory over the overcommit."""
     if requests.get("memory"):
         return
     if limits.get("memory"):
@@ -198,7 +198,7 @@ def _memory_limit_ratio(namespace: KubernetesObject) -> float:
 
 
 def resource_claims(vmi: KubernetesObject, kubevirt: KubernetesObject) -> list[dict[str, Any]]:
-    """What the compute container takes from the pod's resource claims: devices managed by DRA."""
+    """The compute container's part of the pod's resource claims: devices managed by DRA."""
     devices: Json = at(vmi, "spec", "domain", "devices", default={})
     kinds = (("gpus", "GPUsWithDRA"), ("hostDevices", "HostDevicesWithDRA"))
     asked = [

@@ -1,4 +1,4 @@
-"""The containers of a launcher pod, reduced to what scheduling and quotas see.
+"""The containers of a launcher pod, reduced to the fields of scheduling and quotas.
 
 Source: KubeVirt, pkg/virt-controller/services/{template,renderresources,serialconsolelog}.go,
 pkg/container-disk, pkg/virtiofs. Images, commands, mounts and security contexts are left out.

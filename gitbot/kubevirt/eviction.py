@@ -45,11 +45,11 @@ def is_migratable(vmi: KubernetesObject) -> bool:
 
 
 def predict_eviction(vmi: KubernetesObject, kubevirt: KubernetesObject | None = None) -> Prediction:
-    """What a drain of its node would do to this VM.
+    """The effect of a drain of its node on this VM.
 
-    `restart`: the guest shuts down with the pod, and starts elsewhere if its run strategy asks for
-    that. `wait`: KubeVirt refuses and does nothing more; the drain can continue only after somebody
-    else has moved the VM.
+    `restart`: the guest shuts down with the pod, and starts elsewhere if its run strategy requires
+    that. `wait`: KubeVirt refuses and does nothing more; the drain continues only after another
+    mover has moved the VM.
     """
     match eviction_strategy(vmi, kubevirt):
         case "LiveMigrate":
@@ -126,7 +126,7 @@ def _launcher(
     marked = with_value(vmi, node, "status", "evacuationNodeName")
     if annotations.get("requested-by") == _DESCHEDULER:
         own = annotations_of(vmi)
-        # Without annotations of its own the VMI gets the key as a JSON pointer writes it.
+        # If the VMI has no annotations, KubeVirt writes the key escaped, as in a JSON pointer.
         key = names.EVICTION_SOURCE if own else names.EVICTION_SOURCE.replace("/", "~1")
         marked = with_value(marked, {**own, key: "descheduler"}, "metadata", "annotations")
     return denied(_WEBHOOK, 429, text, effects=(marked,))

@@ -45,8 +45,8 @@ def launcher_pod(
     """The launcher pod that virt-controller would create.
 
     `claims` are the namespace's PersistentVolumeClaims by name (only SCSI reservations need them),
-    `known_images` the container disks whose digest a source pod reports. If `containers` are given,
-    they are taken, and the annotation about memory overhead is left out.
+    `known_images` the container disks whose digest a source pod reports. `containers` replace the
+    rendered ones; then the annotation about memory overhead is left out.
     """
     overhead = None
     if containers is None:
@@ -166,7 +166,7 @@ def claim_of(volume: Json) -> str:
 
 
 def _volumes(vmi: KubernetesObject) -> list[dict[str, Any]]:
-    """Claims only: they tie the pod to nodes that can reach its storage."""
+    """Claims only: they restrict the pod to nodes that can reach its storage."""
     found = []
     hotplugged = hotplugged_volumes(vmi)
     for volume in at(vmi, "spec", "volumes", default=[]):

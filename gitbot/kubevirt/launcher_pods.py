@@ -37,7 +37,7 @@ def is_hotplugged(volume: Any) -> bool:
 
 
 def hotplugged_volumes(vmi: KubernetesObject) -> frozenset[str]:
-    """Names of volumes that were plugged in while the guest ran. Another pod holds them."""
+    """Names of volumes that were hotplugged. Another pod attaches them."""
     statuses = at(vmi, "status", "volumeStatus", default=[])
     named = {item["name"] for item in statuses if item.get("hotplugVolume") is not None}
     volumes = at(vmi, "spec", "volumes", default=[])
@@ -45,6 +45,6 @@ def hotplugged_volumes(vmi: KubernetesObject) -> frozenset[str]:
 
 
 def backup_in_progress(vmi: KubernetesObject) -> str:
-    """The name of the running backup, "" if there is none."""
+    """The name of the running backup; "" if there is none."""
     backup: Json = at(vmi, "status", "changedBlockTracking", "backupStatus", default={})
     return "" if backup.get("completed") else str(backup.get("backupName") or "")

@@ -30,7 +30,7 @@ def limits_of(kubevirt: KubernetesObject) -> tuple[int, int]:
 def is_running(migration: KubernetesObject) -> bool:
     """Whether a migration counts against the limits, judged by its phase only.
 
-    One in Pending counts too once its target pod exists; checking that takes the pods.
+    A Pending one counts too once its target pod exists, but that cannot be seen without the pods.
     """
     return phase_of(migration) not in _NOT_RUNNING
 

@@ -71,7 +71,7 @@ def _multiplied(total: int, kubevirt: KubernetesObject) -> int:
         ratio = float(setting(kubevirt, "additionalGuestMemoryOverheadRatio", default="") or 1)
     except ValueError:
         return total
-    # Upstream multiplies binary floats of kilobytes and cuts: the same steps, the same bytes.
+    # KubeVirt multiplies kilobytes as binary floats and truncates: same steps, same bytes.
     return total + int(float(-(-total // 1000)) * (ratio - 1.0)) * 1000
 
 

@@ -82,7 +82,7 @@ def migration_settings(
 
 
 def most_bandwidth(settings: Mapping[str, Any]) -> int:
-    """The most that a migration may send, in bytes a second; 0 if there is no limit."""
+    """The bandwidth limit of a migration, in bytes a second; 0 if there is none."""
     return whole(settings.get("bandwidthPerMigration", 0))
 
 
@@ -90,6 +90,6 @@ def time_to_copy(settings: Mapping[str, Any], memory: int) -> int:
     """Seconds of copying after which KubeVirt acts; 0 if it never does.
 
     It counts gigabytes, rounded up (getVMIMigrationDataSize in virt-launcher's manager.go). Then it
-    switches to post-copy if that is allowed, pauses the guest if that is, and else gives up.
+    switches to post-copy if allowed, else pauses the guest if allowed, else gives up.
     """
     return int(settings["completionTimeoutPerGiB"]) * -(-memory // 10**9)

@@ -1,4 +1,4 @@
-"""Who made a migration, by the marks that KubeVirt leaves on it."""
+"""Which component created a migration, by the marks that KubeVirt leaves on it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gitbot.kubevirt.names import EVACUATION, EVICTION_SOURCE, WORKLOAD_UPDATE
 
 
 def mover_of(migration: KubernetesObject) -> str:
-    """In words; a person with virtctl leaves no mark."""
+    """The mover in words; a person with virtctl leaves no mark."""
     annotations = annotations_of(migration)
     if annotations.get(EVICTION_SOURCE) == "descheduler":
         return "the descheduler"

@@ -15,7 +15,7 @@ from gitbot.kubevirt.kubevirt_object import gate, setting
 
 HOST_MODEL = "host-model"
 HOST_PASSTHROUGH = "host-passthrough"
-# Enlightenments that need something of the host's kernel, by their name in the VMI.
+# Enlightenments that need a feature of the host's kernel, by their name in the VMI.
 _HYPERV_LABELS = {
     "vpindex": "vpindex",
     "runtime": "runtime",
@@ -102,7 +102,7 @@ def _security_labels(security: Json) -> Iterator[str]:
 
 
 def needs_tsc_frequency(domain: Json) -> bool:
-    """Whether the guest's clock ties it to nodes of one TSC frequency."""
+    """Whether the guest's clock requires nodes with one TSC frequency."""
     for feature in at(domain, "cpu", "features", default=[]):
         if feature.get("name") == "invtsc" and feature.get("policy") in ("require", "force"):
             return True
@@ -114,7 +114,7 @@ def launcher_affinity(
     kubevirt: KubernetesObject,
     reservations: Sequence[str] = (),
 ) -> Json | None:
-    """The affinity of every launcher pod of this VMI, None if it has none.
+    """The affinity of every launcher pod of this VMI; None if it has none.
 
     `reservations` are the label keys of PVCs with a SCSI reservation.
     """
@@ -173,11 +173,11 @@ def migration_cpu_selector(
     source_selector: Mapping[str, str],
     node_labels: Mapping[str, str],
 ) -> dict[str, str]:
-    """What a migration adds so that the guest's CPU fits: host-model labels, and the vendor.
+    """Labels that a migration adds so that the guest's CPU fits: host-model, and the vendor.
 
     A host-model VMI takes them from its node on the first migration. Later ones copy them from the
-    pod that the VMI leaves, so they stay those of its first node. If a vendor key is already there,
-    even from addedNodeSelector, KubeVirt skips the vendor guard.
+    source pod, so they remain those of its first node. If a vendor key is already there, even from
+    addedNodeSelector, KubeVirt skips the vendor guard.
     """
     added: dict[str, str] = {}
     if at(vmi, "spec", "domain", "cpu", "model") == HOST_MODEL:

@@ -1,4 +1,4 @@
-"""How the API server completes a launcher pod when it stores it. Applying this twice is safe.
+"""How the API server completes a launcher pod when it stores it. Idempotent.
 
 Source: kube-apiserver with its default admission plugins: DefaultTolerationSeconds, Priority,
 RuntimeClass, and the pod strategy for matchLabelKeys and mismatchLabelKeys.
@@ -90,7 +90,7 @@ def _run(spec: dict[str, Any], classes: ClassObjects) -> None:
         spec["overhead"] = dict(overhead)
     scheduling: Json = found.get("scheduling") or {}
     if scheduling.get("nodeSelector"):
-        # a key with another value of the pod's own stays: the API server refuses such a pod
+        # The pod's own value wins here; the API server refuses a pod with two different values.
         spec["nodeSelector"] = {**scheduling["nodeSelector"], **(spec.get("nodeSelector") or {})}
     extra = scheduling.get("tolerations") or []
     if extra:
@@ -98,7 +98,7 @@ def _run(spec: dict[str, Any], classes: ClassObjects) -> None:
 
 
 def _merged(tolerations: list[Json]) -> list[Json]:
-    """Drop tolerations that another one covers; of equal ones the last stays."""
+    """Drop tolerations that another one covers; of equal ones, keep the last."""
     kept: list[Json] = []
     for index, one in enumerate(tolerations):
         later = tolerations[index + 1 :]

@@ -1,4 +1,4 @@
-"""What we know about a live migration before we ask for it, scheduling aside.
+"""Checks before a live migration, except scheduling.
 
 Each check has a name, an outcome and the evidence in words. `fail` means that KubeVirt would refuse
 the migration or never start it. The constraints decide whether a node fits.
@@ -63,7 +63,7 @@ def preflight(
 
 
 def without_pins(kubevirt: KubernetesObject) -> str:
-    """Why KubeVirt takes no migration with an addedNodeSelector; "" if it does."""
+    """Why KubeVirt ignores or refuses addedNodeSelector; "" if it supports it."""
     version = version_of(kubevirt)
     if version is None or version >= OLDEST:
         return ""
@@ -79,7 +79,7 @@ def selector_checks(
     source_node: KubernetesObject | None,
     added_node_selector: Mapping[str, str],
 ) -> tuple[Check, ...]:
-    """Those of `preflight` that depend on where the migration is sent."""
+    """The checks of `preflight` that depend on the target of the migration."""
     return (
         _selector(vmi, kubevirt, source_node, source_pod, added_node_selector),
         _cpu_vendor(added_node_selector),
@@ -104,7 +104,7 @@ def _phase(vmi: KubernetesObject) -> Check:
 
 
 def _identity(vmi: KubernetesObject) -> Iterator[Check]:
-    """Objects that a cluster stored have a uid; who wrote or trimmed some by hand left it out."""
+    """Objects from an API server have a UID; a person wrote or trimmed those without."""
     if not uid_of(vmi):
         text = "the VMI has no metadata.uid, by which gitbot would find its launcher pod"
         yield failed("uid", f"{text}; give the objects as kubectl prints them")

@@ -1,4 +1,4 @@
-"""Whether a node can take part in a migration: its kubelet and its virt-handler answer.
+"""Whether a node can take part in a migration: whether its kubelet and virt-handler respond.
 
 Without them the VMIM is created, waits for the node and fails. Kubernetes marks a node whose
 kubelet is silent with condition Ready and a taint; virt-controller sets the label
@@ -15,9 +15,9 @@ _UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
 def silence_of(node: KubernetesObject, pod: KubernetesObject | None = None) -> str:
-    """Why no VM can leave the node live, with the time that Kubernetes leaves `pod`; "" if it can.
+    """Why no VM can leave the node live, with the time until Kubernetes evicts `pod`; "" if it can.
 
-    A node that reports neither condition nor label counts as one that answers.
+    A node that reports neither condition nor label counts as responding.
     """
     name = name_of(node).name
     if lost := lost_of(node):
@@ -28,7 +28,7 @@ def silence_of(node: KubernetesObject, pod: KubernetesObject | None = None) -> s
 
 
 def lost_of(node: KubernetesObject) -> str:
-    """`does not answer: Ready is Unknown`: no pod starts or ends there; "" if Kubernetes has it."""
+    """`does not answer: Ready is Unknown`: no pod starts or ends there; "" if the node responds."""
     ready = condition_of(node, "Ready") or {}
     if ready.get("status", "True") != "True":
         since = f" since {ready['lastTransitionTime']}" if ready.get("lastTransitionTime") else ""
@@ -39,7 +39,7 @@ def lost_of(node: KubernetesObject) -> str:
 
 
 def _eviction(pod: KubernetesObject | None) -> str:
-    """`; Kubernetes stops its pod after 300 s`, as the pod tolerates the taint no longer."""
+    """`; Kubernetes stops its pod after 300 s`, the time for which the pod tolerates the taint."""
     for item in at(pod, "spec", "tolerations", default=()):
         if item.get("key") == _UNREACHABLE and item.get("tolerationSeconds") is not None:
             return f"; Kubernetes stops its pod {item['tolerationSeconds']} s after that"

@@ -1,4 +1,4 @@
-"""The launcher pods of a VMI: where it runs (source) and where a migration puts it (target).
+"""The launcher pods of a VMI: the one that runs it (source) and the one of a migration (target).
 
 Both are returned as the API server would store them, reduced to what scheduling and quotas see. The
 source of every rule is KubeVirt (pkg/virt-controller), compared with recorded pods.
@@ -115,9 +115,9 @@ def _merged(
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class SelectorCollision:
-    """A key that the migration and the VM's own pod demand with different values.
+    """A key that the migration and the VM's own pod require with different values.
 
-    KubeVirt silently drops the migration's value, so the VM may land on another node.
+    KubeVirt silently drops the migration's value, so the VM may move to another node.
     """
 
     key: str
@@ -146,9 +146,9 @@ def selector_collisions(
 
 
 def vendor_guard_is_off(added_node_selector: Mapping[str, str]) -> bool:
-    """Whether addedNodeSelector names a CPU vendor.
+    """Whether addedNodeSelector contains a CPU vendor.
 
-    KubeVirt then skips its check for the vendor of the source node, and a guest may land on a node
+    KubeVirt then skips its check for the vendor of the source node, and a guest may move to a node
     of the other vendor.
     """
     return any(key.startswith(names.CPU_VENDOR) for key in added_node_selector)

@@ -19,7 +19,7 @@ def why_no_target(
     source_node: KubernetesObject | None,
     source_pod: KubernetesObject | None = None,
 ) -> str:
-    """Why virt-controller cannot create a target pod, "" if it can.
+    """Why virt-controller cannot create a target pod; "" if it can.
 
     KubeVirt reports this only in virt-controller's log; the migration stays Pending.
     """
@@ -56,7 +56,7 @@ def _cannot_render(
 
 
 def _verbosity(vmi: KubernetesObject) -> str:
-    """A label that sets how much the launcher logs has to be a number."""
+    """The label for the launcher's log verbosity must be a number."""
     text = labels_of(vmi).get(names.LOG_VERBOSITY)
     if text is None or re.fullmatch(r"[+-]?[0-9]+", text):
         return ""
@@ -95,7 +95,7 @@ def _without_digest(
         str(status.get("name")): str(status["imageID"])
         for status in statuses
         if "imageID" in status
-    }  # a snapshot does not keep it: then nothing can be said
+    }  # Snapshots do not keep it, so it cannot be judged.
     for disk, image in container_disks(vmi).items():
         told = images.get(f"volume{disk}")
         if told is not None and "@sha256:" not in told:

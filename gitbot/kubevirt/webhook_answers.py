@@ -1,4 +1,4 @@
-"""What an admission webhook returns."""
+"""Answers of an admission webhook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Caches of what is made from values that never change: by content, or by identity."""
+"""Caches of results computed from values that never change, by content or by identity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class ContentCache(Generic[V]):
-    """Caches up to `most` results by the content of JSON data. Nobody may change a result."""
+    """Caches up to `most` results by the content of JSON data. Callers must not change a result."""
 
     def __init__(self, make: Callable[..., V], *, most: int = 10_000) -> None:
         self._make = make
@@ -20,8 +20,9 @@ class ContentCache(Generic[V]):
 
     def __call__(self, *data: Any) -> V:
         try:
-            key = marshal.dumps(data, 2)  # this version writes no references: equal data, one key
-        except ValueError:  # no plain data, such as a mapping of another class
+            # this version writes no references, so equal data gives one key
+            key = marshal.dumps(data, 2)
+        except ValueError:  # not plain data, such as a mapping of another class
             return self._make(*data)
         known = self._known.get(key)
         if known is None:
@@ -32,9 +33,9 @@ class ContentCache(Generic[V]):
 
 
 class IdentityCache(Generic[V]):
-    """Caches up to `most` results by the identity of their data, which it keeps meanwhile.
+    """Caches up to `most` results by the identity of their data, which it keeps alive meanwhile.
 
-    A snapshot keeps what many objects have in common once: that is found without being read.
+    A snapshot stores data that many objects share once, so it is found without being read.
     """
 
     def __init__(self, make: Callable[..., V], *, most: int = 10_000) -> None:

@@ -1,4 +1,4 @@
-"""Somebody who looks on while a plan is made: how far it is, and whether to end."""
+"""An onlooker of planning: it hears of progress and may ask to stop."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Protocol
 
 
 class PlanningProgress(Protocol):
-    """Hears what a command does. Calls are cheap, and change nothing unless it asks to end."""
+    """Hears what a command does. Calls are cheap, and change nothing unless it asks to stop."""
 
     def begins(self, stage: str) -> None:
         """The next stage, in words such as `planning`."""
 
     def planned(self, moves: int) -> None:
-        """So many moves are planned by now; fewer than before if a search begins again."""
+        """This many moves are planned by now; fewer than before if a search starts again."""
 
     def stopped(self) -> bool:
-        """Whether somebody asked to end. Once true, it stays so."""
+        """Whether to stop. Once true, it stays true."""
 
 
 class _NoProgress:
@@ -34,7 +34,7 @@ NO_PROGRESS: PlanningProgress = _NoProgress()
 
 
 class PlanningDeadline:
-    """An onlooker that asks to end when its time is over, too. `count` never steps back."""
+    """An onlooker that also asks to stop at a deadline. `count` never decreases."""
 
     def __init__(
         self, onlooker: PlanningProgress, count: Callable[[], float] | None, seconds: float

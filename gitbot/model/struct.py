@@ -1,4 +1,4 @@
-"""Values that are made hundreds of times in a pass: structs cost a quarter of data classes."""
+"""Frozen values for hot paths: a struct costs a quarter of a dataclass to create."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["FrozenStruct", "field"]
 
 
 class FrozenStruct(msgspec.Struct, frozen=True, kw_only=True):
-    """It never changes; equal fields make equal values."""
+    """Immutable; values with equal fields are equal."""
 
     def replace(self, **changes: Any) -> Self:
-        """The same value with other fields."""
+        """A copy with changed fields."""
         return msgspec.structs.replace(self, **changes)

@@ -1,4 +1,4 @@
-"""Policies in CEL over plan, moves, VMs, nodes and intents. Only one file knows the CEL runtime."""
+"""Policies in CEL over plan, moves, VMs, nodes and intents; one file imports the CEL runtime."""
 
 from gitbot.policy.exemptions import misdirected
 from gitbot.policy.judge import judge

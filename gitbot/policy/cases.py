@@ -1,4 +1,4 @@
-"""Tests beside policies (`*.test.yaml`): the expected result of a policy for given variables."""
+"""Tests of policies (`*.test.yaml`): the expected result of a policy for given variables."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CaseSpec(Value):
 class TestSpec(Value):
     """Cases of one policy."""
 
-    __test__ = False  # not a class of pytest's
+    __test__ = False  # pytest would collect it by its name
 
     policy: str = Field(min_length=1, description="Name of the policy.")
     cases: tuple[CaseSpec, ...] = Field(strict=False, min_length=1, description="The cases.")
@@ -120,7 +120,7 @@ class PolicyTests:
 
 
 def read_tests(files: Mapping[str, str]) -> tuple[tuple[PolicyTests, ...], tuple[Finding, ...]]:
-    """The `*.test.yaml` files, in order, and what is wrong with them."""
+    """The `*.test.yaml` files, in order, and the errors in them."""
     tests: list[PolicyTests] = []
     findings: list[Finding] = []
     for file, text in files.items():
@@ -141,7 +141,7 @@ def read_tests(files: Mapping[str, str]) -> tuple[tuple[PolicyTests, ...], tuple
 def run_tests(
     files: Mapping[str, str], policies: PolicySet
 ) -> tuple[tuple[CaseResult, ...], tuple[Finding, ...]]:
-    """All cases of the `*.test.yaml` files, in order, and what is wrong with the files."""
+    """All cases of the `*.test.yaml` files, in order, and the errors in the files."""
     results: list[CaseResult] = []
     tests, findings = read_tests(files)
     unknown: list[Finding] = []

@@ -72,7 +72,7 @@ def _running(names: frozenset[str], checked: bytes) -> Any:
 
 
 def part_of(program: Program, checked: bytes) -> Program:
-    """A part of a program, as its syntax gives it alone."""
+    """A part of a program as its own program, given its syntax."""
     return replace(program, checked=checked)
 
 
@@ -89,14 +89,14 @@ def evaluate(program: Program, data: Mapping[str, Any]) -> Any:
 
 
 def evaluate_as_data(program: Program, data: Mapping[str, Any]) -> Any:
-    """The value, if another evaluation can be given it as it is; else raises NotData."""
+    """The value, if it can be the input of another evaluation; else raises NotData."""
     try:
         found = _running(program.names, program.checked).eval(data=data)
         value = _value(found)
     except TypeError as error:
         raise NotData from error
     except (RuntimeError, ValueError, MemoryError):
-        return evaluate(program, data)  # says what is wrong
+        return evaluate(program, data)  # raises with the engine's message
     if found.type() == cel.Type.UINT or not _is_data(value):
         raise NotData
     return value
@@ -122,9 +122,9 @@ def timestamp(seconds: int) -> datetime:
 
 @lru_cache(maxsize=32)
 def _environments(names: tuple[str, ...]) -> tuple[Any, Any]:
-    """What checks expressions, with a type for each of Kubernetes', and what runs them.
+    """The environments that check expressions, with Kubernetes' types, and that run them.
 
-    The engine makes no values of other types than its own, so these are maps.
+    The engine creates values of its own types only, so Kubernetes' types are maps when it runs.
     """
     a_map, a_time = cel.Type.Map(cel.Type.STRING, cel.Type.DYN), cel.Type.TIMESTAMP
     # the process for foreign policies knows only what ships: another name is a map
@@ -169,7 +169,7 @@ def _checked(form: CelFunction) -> Any:
 
 
 def _kinds(form: CelFunction) -> tuple[str, ...]:
-    """What the engine tells apart when it runs."""
+    """The parameter types that the engine distinguishes at run time."""
     return tuple(
         "list" if each.startswith("list(") else "map" if "." in each else each
         for each in form.parameters
@@ -177,7 +177,7 @@ def _kinds(form: CelFunction) -> tuple[str, ...]:
 
 
 def _run(name: str, forms: Sequence[CelFunction]) -> Any:
-    """One function for all forms with parameters of the same kinds; the first says which."""
+    """One function for all forms with parameters of the same types; the first one decides."""
     by_type = {_last(form.parameters): form.make for form in forms}
     ours = _kinds(forms[0])[:1] == ("map",)
 
@@ -202,7 +202,7 @@ def _last(parameters: Sequence[str]) -> str:
 
 
 def _optional(name: str) -> Iterator[Any]:
-    """What `validate` and `format.named` give: a list or a map, an empty list for nothing."""
+    """Results of `validate` and `format.named`: a list or a map; an empty list for none."""
     for kind in ("list", "map"):
 
         def made(value: Any) -> Any:
@@ -217,7 +217,7 @@ def _optional(name: str) -> Iterator[Any]:
 
 
 def _insert() -> Iterator[Any]:
-    """What `transformMap` and `transformMapEntry` call; the engine declares it and has no code."""
+    """Code of `transformMap` and `transformMapEntry`, which the engine only declares."""
     known = _RUN["any map"]
 
     def made(so_far: Mapping[Any, Any], key: Any, value: Any) -> Mapping[Any, Any]:
@@ -238,7 +238,7 @@ def _insert() -> Iterator[Any]:
 
 
 def _crosswise(name: str) -> Iterator[Any]:
-    """Numbers of different types have an order, as in Kubernetes since 1.28."""
+    """Orders numbers of different types, as Kubernetes does since 1.28."""
     for one, other in permutations(("int", "uint", "double"), 2):
         yield cel.Overload(
             f"{_ORDER[name]}_{one}_{other}",
@@ -276,7 +276,7 @@ def _type(name: str) -> Any:
             return cel.Type.Map(cel.Type.STRING, _type(inner.removeprefix("string, ")))
         case "optional":
             return cel.Type.AbstractType("optional_type", [_type(inner)])
-    if name in _MARKS:  # overloads over abstract types collide, so maps that nobody writes stand in
+    if name in _MARKS:  # overloads over abstract types collide, so unused map types replace them
         return cel.Type.Map(cel.Type.STRING, cel.Type.Map(cel.Type.STRING, _type(_MARKS[name])))
     return getattr(cel.Type, name.upper())
 

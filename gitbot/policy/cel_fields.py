@@ -1,7 +1,7 @@
-"""Names of fields in expressions, checked before anything runs.
+"""Checks the names of fields in expressions before anything runs.
 
 CEL knows the variables but not their fields: `move.form` would fail only when a move is judged. The
-fields below are the published ones, so we find a misspelling when we read the file.
+fields below are the published ones, so gitbot finds a misspelling when it reads the file.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def unknown_field(program: Program, variables: Sequence[str] = ()) -> tuple[int,
 
 
 def _fields(node: SyntaxNode, bound: frozenset[str]) -> Iterator[tuple[SyntaxNode, str, str]]:
-    """The fields of variables that an expression names as fields, not as keys."""
+    """The fields of variables that an expression uses as fields, not as keys."""
     if node.parts and node.parts[0].kind is SyntaxKind.IDENT:
         name = node.parts[0].name
         field = node.name if node.kind is SyntaxKind.SELECT else node.parts[-1].text

@@ -15,7 +15,7 @@ _TYPE_URL, _EXPR, _SOURCE, _POSITIONS = 1, 4, 5, 4
 
 
 class SyntaxKind(IntEnum):
-    """The number of the field that says what an Expr is."""
+    """Number of the field that determines the kind of an Expr."""
 
     CONSTANT = 3
     IDENT = 4
@@ -33,7 +33,7 @@ class SyntaxNode:
     `name` is the identifier, the field, the function, or the loop variable. `text` is the value of
     a string constant, else None. `parts` are operand, target and arguments, elements, keys and
     values, or range, start, condition, step, result. `more` are the further variables of a loop.
-    `raw` are its bytes, without which it cannot be evaluated alone.
+    `raw` are its bytes, which are needed to evaluate it alone.
     """
 
     id: int
@@ -52,7 +52,7 @@ class SyntaxNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Syntax:
-    """`offsets` are where each node stands, in code points.
+    """`offsets` are the positions of the nodes, in code points.
 
     `rest` are the bytes of the checked expression without its tree: references and types.
     """

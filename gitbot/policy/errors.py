@@ -1,11 +1,11 @@
-"""Why an expression has no program, or a program no value: what the engine says, made readable."""
+"""Errors of compiling or evaluating an expression, with the engine's messages made readable."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-_BUDGET = "Iteration budget exceeded"  # of cel_expr_python, which does not say its number
+_BUDGET = "Iteration budget exceeded"  # cel_expr_python's message, without the budget
 _PLACE = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
 
 
@@ -19,7 +19,7 @@ class ExpressionError(Exception):
         self.column = column
 
     def offset(self, text: str) -> int:
-        """Where in the text, in code points."""
+        """Position in the text, in code points."""
         lines = text.split("\n")[: self.line - 1]
         return min(sum(len(line) + 1 for line in lines) + self.column - 1, len(text))
 
@@ -29,11 +29,11 @@ class EvaluationError(Exception):
 
 
 class NotData(Exception):
-    """A value that the engine gives but does not take: a time, a type, an optional value."""
+    """A value that the engine returns but does not accept: a time, a type, an optional value."""
 
 
 def placed(text: str, named: Mapping[str, str]) -> ExpressionError:
-    """What the engine said, at its place. `named` says what the engine's types stand for."""
+    """The engine's message with its place. `named` maps its types to the names in messages."""
     match = _PLACE.search(text)
     if match is None:
         return ExpressionError(short(text))
@@ -46,7 +46,7 @@ def placed(text: str, named: Mapping[str, str]) -> ExpressionError:
 def short(text: str) -> str:
     """`Key not found in map : "nope"` of `NOT_FOUND: Key not found in map : "nope" [NOT_FOUND]`."""
     line = text.splitlines()[0] if text else "no answer"
-    if "Non-CEL value type for 'Python function" in line:  # goes on with an address in memory
+    if "Non-CEL value type for 'Python function" in line:  # the rest contains a memory address
         return "a function cannot pass on a time, a type or an optional value"
     line = line.replace(_BUDGET, f"{_BUDGET}: an evaluation may run 9,999 loop steps")
     return re.sub(r"^[A-Z_]+: |\s\[[A-Z_]+\]$", "", line)

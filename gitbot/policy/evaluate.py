@@ -16,11 +16,11 @@ from gitbot.policy.policy import Failed, Failure, Policy, PolicySubject, Validat
 from gitbot.policy.variables import OWN
 
 MESSAGE = 1_000  # characters of a message
-ALIKE = 8  # with fewer subjects alike than this, on average, each is asked
+ALIKE = 8  # with fewer equal subjects than this, on average, each is evaluated
 
 
 def failed_by(policies: tuple[Policy, ...], subjects: Sequence[PolicySubject]) -> Iterator[Failed]:
-    """What fails. What messages read counts only for subjects that fail."""
+    """Failures. Values that only messages read are computed only for subjects that fail."""
     found = grouped(_failing(policies, subjects))
     for policy, failing in found.items():
         said: dict[Hashable, tuple[Failure, ...]] = {}
@@ -35,7 +35,7 @@ def failed_by(policies: tuple[Policy, ...], subjects: Sequence[PolicySubject]) -
 def _failing(
     policies: tuple[Policy, ...], subjects: Sequence[PolicySubject]
 ) -> Iterator[tuple[Policy, PolicySubject]]:
-    """The subjects that fail or may fail. Those that are alike for a policy are judged once."""
+    """Subjects that fail or might fail. Subjects that are equal for a policy are judged once."""
     classes, unlike = Classes(subjects), []
     for policy in policies:
         read = policy_reads(policy, messages=False)
@@ -55,12 +55,12 @@ def _failing(
 
 @lru_cache(maxsize=1024)
 def policy_reads(policy: Policy, *, messages: bool) -> Reads:
-    """What a policy reads of a subject, with or without its messages."""
+    """The values of a subject that a policy reads, with or without its messages."""
     return read_by((policy,), messages=messages)
 
 
 def read_by(policies: Iterable[Policy], *, messages: bool) -> Reads:
-    """What any of these policies reads of a subject."""
+    """The values of a subject that any of these policies reads."""
     read = reads_together(
         program for policy in policies for program in _programs(policy, messages=messages)
     )
@@ -126,7 +126,7 @@ def _message(validation: Validation, scope: _Scope) -> str:
 class _Scope:
     """The data of one subject. The policy's variables are evaluated on first use.
 
-    Those whose values the engine does not take as data, as times, are bound inside the expression.
+    Variables that the engine does not take as data, such as times, are bound in the expression.
     """
 
     def __init__(self, policy: Policy, data: Mapping[str, Any]) -> None:
@@ -140,12 +140,12 @@ class _Scope:
         return evaluate(program, data)
 
     def _ready(self, program: Program) -> tuple[Program, Mapping[str, Any]]:
-        """The engine copies all that it is given, so it gets only what the program reads."""
+        """Only the variables that the program reads, because the engine copies all its input."""
         read = reads(program)
         named = read.get(OWN, {})
         for name in [name for name in self._open if named is None or name in named]:
-            # taken out first: a variable that asks for itself is a missing key, not a loop
-            if program_of := self._open.pop(name, None):  # one before may have asked for it
+            # Removed first: a variable that reads itself is a missing key, not an endless loop.
+            if program_of := self._open.pop(name, None):  # an earlier variable may have computed it
                 self._learn(name, program_of)
         if self._texts.keys() & (self._texts if named is None else named):
             program = binding(program, tuple(self._texts.items()), tuple(self._variables))
@@ -162,7 +162,7 @@ class _Scope:
 
 
 class InProcessRunner:
-    """A PolicyRunner in this process: nothing but the engine bounds it."""
+    """A PolicyRunner in this process, limited only by the engine's own bounds."""
 
     def begin(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""One expression tried over a plan, its moves, the VMs of the cluster or the intents."""
+"""Evaluates one expression over a plan, its moves, the VMs of the cluster or the intents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exemptions: a policy lets subjects pass, until a day, and an owner answers for it."""
+"""Exemptions: until a day, a policy lets subjects pass, and an owner is responsible for that."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def read_exemption(report: Report) -> Exemption | None:
 
 
 def misdirected(policies: PolicySet, configuration: bytes) -> tuple[Finding, ...]:
-    """Exemptions and overrides that can cover nothing: of policies not in force, or of no subject.
+    """Exemptions and overrides without effect: of policies not in force, or of no subject.
 
-    Only an exemption of an unknown policy is an error: the others leave all as strict as it was.
+    Only an exemption of an unknown policy is an error; the others make nothing less strict.
     """
     found = [finding for item in policies.exemptions for finding in _about(item, policies)]
     documents, _ = read_documents(configuration, CONFIGURATION_FILE)
@@ -102,7 +102,7 @@ def _about(item: Exemption, policies: PolicySet) -> Iterator[Finding]:
 
 
 def _unknown(name: str, policies: PolicySet) -> tuple[str, str]:
-    """What is wrong, and what to do."""
+    """The problem, and its fix."""
     near = nearest(name, [policy.name for policy in policies.policies])
     hint = f"did you mean {near}?" if near else "see gitbot policy list"
     return f'found the policy "{name}", expected the name of a policy in force', hint
@@ -118,7 +118,7 @@ def covers(exemption: Exemption, policy: str, subject: str) -> bool:
 
 
 def words(exemption: Exemption, *, now: int) -> str:
-    """What a report says about it, after the message of the policy."""
+    """Text of a report about it, after the message of the policy."""
     until = format_instant(exemption.expires)
     if exemption.expires <= now:
         return (

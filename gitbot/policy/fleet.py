@@ -1,7 +1,7 @@
-"""What a plan does to the fleet, counted for policies.
+"""Effects of a plan on the fleet, counted for policies.
 
-How many moves by node, zone, namespace, owner and hour; what moves at once; the memory that is left
-when all has moved.
+Moves by node, zone, namespace, owner and hour; parallel moves; the memory that remains free after
+all moves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MEMORY = "memory"
 def fleet_makers(
     plan: PlacementPlan, problem: PlacementProblem, owner_of: Callable[[str], str]
 ) -> dict[str, Callable[[], Any]]:
-    """What makes each count. `owner_of` names the owner of a namespace, "" for none."""
+    """Functions that compute each count. `owner_of` maps a namespace to its owner or ""."""
     spans = _spans(plan)
     return {
         "counts": lambda: _counts(plan, spans, owner_of),
@@ -70,7 +70,7 @@ def _counts(
 
 
 def _together(spans: Iterable[tuple[int, int, str]]) -> Iterator[list[str]]:
-    """What runs at once, by name, at each start."""
+    """The names that run in parallel, at each start."""
     running: list[tuple[int, str]] = []
     for start, beginning in groupby(sorted(spans), key=itemgetter(0)):
         running = [(until, other) for until, other in running if until > start]
@@ -79,7 +79,7 @@ def _together(spans: Iterable[tuple[int, int, str]]) -> Iterator[list[str]]:
 
 
 def _zones_at_once(plan: PlacementPlan, spans: Sequence[tuple[int, int]]) -> list[str]:
-    """The most zones that VMs leave at once, the earliest such moment."""
+    """The most zones that VMs leave at once, at the earliest such moment."""
     left = [
         (start, end, move.source.zone)
         for move, (start, end) in zip(plan.moves, spans, strict=True)
@@ -91,7 +91,7 @@ def _zones_at_once(plan: PlacementPlan, spans: Sequence[tuple[int, int]]) -> lis
 def _quorums(
     plan: PlacementPlan, problem: PlacementProblem, spans: Sequence[tuple[int, int]]
 ) -> Iterator[dict[str, Any]]:
-    """For each rule of an intent with moved members: how many it has, how many move at once."""
+    """For each rule of an intent with moved members: how many it has, and how many move at once."""
     times: dict[NamespacedName, list[tuple[int, int, str]]] = defaultdict(list)
     for move, (start, end) in zip(plan.moves, spans, strict=True):
         times[move.vm.namespaced_name].append((start, end, move.vm.name))
@@ -145,7 +145,7 @@ def _at_risk(
 ) -> list[str]:
     """Nodes whose VMs cannot all start elsewhere if the node fails, by sums of memory alone.
 
-    The sum must fit into what is free on the other nodes, and the largest VM onto one of them.
+    The sum must fit into the free memory of the other nodes, and the largest VM onto one of them.
     """
     total = sum(free[name] for name in nodes)
     most = sorted(((free[name], name) for name in nodes), reverse=True)[:2]

@@ -89,7 +89,7 @@ class ExemptedFailure:
 def _exempt(
     policies: PolicySet, policy: Policy, subject: str, failure: Failure, now: int
 ) -> ExemptedFailure:
-    """An override, else the exemption that lasts longest; an expired one does not count."""
+    """An override, else the exemption that ends last; an expired one does not count."""
     for item in policies.overrides:
         if item.override.policy == policy.name and not failure.error:
             where = f"on pull request {item.pull_request}"
@@ -112,7 +112,7 @@ def _findings(
     elif spared.counts:
         severities = [Severity.NOTE]
     file, line = (ref.file, ref.line) if ref else ("", 0)
-    if failure.error and policy.limited and not ref:  # what is to be mended is in the repository
+    if failure.error and policy.limited and not ref:  # the error is in the repository's own policy
         file, line = policy.file, policy.line
     return tuple(
         Finding(

@@ -1,4 +1,4 @@
-"""The label keys and topology keys that an intent's spec names, wherever they stand."""
+"""The label keys and topology keys anywhere in an intent's spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What expressions see: plan, moves, VMs, nodes, intents and the cluster as plain data.
+"""The variables of expressions: plan, moves, VMs, nodes, intents and the cluster as plain data.
 
 Counts over the fleet are computed here, because an evaluation may loop only 9,999 times.
 """
@@ -30,7 +30,7 @@ from gitbot.published import moves_fields, plan_makers, resilience_fields
 
 
 class LazyMapping(Mapping[str, Any]):
-    """Values that are made on first use."""
+    """Values that are computed on first use."""
 
     __slots__ = ("_made", "_make", "_names")
 

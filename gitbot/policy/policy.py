@@ -1,4 +1,4 @@
-"""What a policy is: compiled conditions, variables and validations, and the effect of a failure."""
+"""A policy: compiled conditions, variables and validations, and the effect of a failure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SEVERITIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySubject:
-    """What is judged: its name for messages, the intent to point at, its variables."""
+    """A subject to judge: its name for messages, the intent to point at, its variables."""
 
     name: str
     intent: IntentRef | None
@@ -51,7 +51,7 @@ class PolicySubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """One expression that must be true, and the words for when it is not."""
+    """One expression that must be true, and the message if it is not."""
 
     expression: Program
     message: str
@@ -97,10 +97,10 @@ Failed = tuple[Policy, PolicySubject, tuple[Failure, ...]]
 
 
 class PolicyRunner(Protocol):
-    """Compiles and evaluates policies that others wrote."""
+    """Compiles and evaluates policies of a repository, which are untrusted."""
 
     def begin(self) -> None:
-        """Time and sizes that are for all policies together count from here."""
+        """Starts the limits on time and size that all policies share."""
         ...
 
     def compile(self, text: str, *, names: frozenset[str], returns: str) -> Program:
@@ -110,7 +110,7 @@ class PolicyRunner(Protocol):
     def failed(
         self, policies: tuple[Policy, ...], subjects: Sequence[PolicySubject]
     ) -> Iterable[Failed]:
-        """What fails. A policy without an answer is a Failure with `error`, of any subject."""
+        """Failures. A policy without an answer is a Failure with `error`, of any subject."""
         ...
 
 
@@ -132,7 +132,7 @@ class Exemption:
 class PolicySet:
     """Policies by name, exemptions, overrides. For equal names, the one read last wins.
 
-    `runner` is that of the limited policies.
+    `runner` evaluates the limited policies.
     """
 
     policies: tuple[Policy, ...] = ()

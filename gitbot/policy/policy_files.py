@@ -122,12 +122,12 @@ def read_policies(
     *,
     runner: PolicyRunner | None = None,
 ) -> tuple[PolicySet, tuple[Finding, ...]]:
-    """All policies of the files (path to text), in the order given, and what is wrong with them.
+    """All policies of the files (path to text), in the given order, and the errors in them.
 
     `own` are the files of a repository, after those that ship with gitbot: only the `runner`, if
     there is one, compiles and evaluates them.
 
-    Files that end in `.test.yaml` are tests and are left out. A policy with the name of one in an
+    Files that end in `.test.yaml` are tests and are ignored. A policy with the name of one in an
     earlier file replaces it, so that a repository can change the shipped policies. The same name
     twice in one file is an error.
     """
@@ -154,7 +154,7 @@ def read_policies(
 
 
 def _bounded(own: Mapping[str, str], findings: list[Finding]) -> Mapping[str, str]:
-    """The files; none if they are too long to be compiled in time."""
+    """The files; none if they are too long to compile in time."""
     size = sum(map(len, own.values()))
     if size <= MOST_TEXT:
         return own
@@ -286,7 +286,7 @@ class _Compiler:
         self.runner = runner
 
     def variable(self, index: int, item: NamedExpression) -> Program | None:
-        """A variable sees those before it."""
+        """A variable may use those before it."""
         known = self.variables[:index]
         before = _Compiler(self.report, self.over, self.source, known, self.runner)
         return before.program(("spec", "variables", index, "expression"), item.expression, "")

@@ -1,4 +1,4 @@
-"""The page of one policy, made from its file and its cases."""
+"""The reference page of one policy, made from its file and its cases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def page(policy: Policy, cases: Iterable[CaseResult]) -> str:
 
 
 def variables_page() -> str:
-    """What expressions see: variables, their fields, and the functions beside CEL's own."""
+    """The page of variables, their fields, and the functions besides CEL's own."""
     return "\n".join(_variables())
 
 

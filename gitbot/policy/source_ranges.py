@@ -1,4 +1,4 @@
-"""Where a part of an expression stands in its text, and where that is in the policy's file."""
+"""The range of a part of an expression in its text, and its place in the policy's file."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _in_brackets(text: str, inner: Extent, own: int) -> Extent:
 def place_in_file(source: str, start: int, expression: str, offset: int) -> tuple[int, int]:
     """Line and column in the file of a place in an expression whose scalar begins at `start`.
 
-    YAML folds lines and writes some characters as two, so the letters before the place are counted.
+    YAML folds lines and escapes characters, so the letters before the place are counted.
     """
     style = source[start : start + 1]
     at = start

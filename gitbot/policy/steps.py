@@ -1,4 +1,4 @@
-"""What an expression gives, part by part: for the people who write it."""
+"""The values of an expression, part by part, for the people who write it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _Stepper:
     def _loop(
         self, node: SyntaxNode, value: Any, given: Mapping[str, Any]
     ) -> tuple[tuple[EvaluatedStep, ...], int]:
-        """What is looped over, and the rounds, those first that decided."""
+        """The range of a loop, and its rounds, the deciding ones first."""
         over, start, *inner = node.parts
         bodies = [body for part in inner for body in self._written(part, node)]
         if not self._own(over, node):  # cel.bind: one round with one value
@@ -104,7 +104,7 @@ class _Stepper:
         return (*before, *shown), max(0, len(rounds) - ROUNDS)
 
     def _written(self, node: SyntaxNode, loop: SyntaxNode) -> Iterator[SyntaxNode]:
-        """The topmost parts that a person wrote; a loop adds parts of its own around them."""
+        """The topmost parts that a person wrote; a loop adds parts around them."""
         if self._own(node, loop):
             if not _plain(node) and node.name not in (loop.name, *loop.more):
                 yield node
@@ -118,7 +118,7 @@ class _Stepper:
 
 
 def _rounds(loop: SyntaxNode, items: Any) -> Iterator[Mapping[str, Any]]:
-    second = loop.more[1:]  # the accumulator stands first
+    second = loop.more[1:]  # the accumulator is first
     if isinstance(items, Mapping):
         for key in sorted(items, key=str):
             yield {loop.name: key, **dict.fromkeys(second, items[key])}
@@ -132,7 +132,7 @@ def _plain(node: SyntaxNode) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it."""
+    """A value as JSON can represent it."""
     match value:
         case Mapping():
             return {_key(key): plain(value[key]) for key in sorted(value, key=_key)}

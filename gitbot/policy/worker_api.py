@@ -1,6 +1,6 @@
-"""What a PolicyRunner in another process needs, and nothing more: it starts in a tenth of a second.
+"""Only what a PolicyRunner in another process needs, so that it starts in a tenth of a second.
 
-The face of the room imports the readers of YAML and of snapshots too.
+The room's own `__init__` imports the readers of YAML and of snapshots, too.
 """
 
 from gitbot.policy.batch.read_set import project, reads

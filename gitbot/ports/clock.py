@@ -1,4 +1,4 @@
-"""The clock: the only source of the present."""
+"""The clock: the only source of the current time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ class Clock(Protocol):
     """Wall time for a program, virtual time for the simulator and tests."""
 
     def now(self) -> int:
-        """The present in seconds UTC."""
+        """The current time in UTC seconds."""
 
     def sleep(self, seconds: int, /) -> None: ...

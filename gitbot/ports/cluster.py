@@ -13,7 +13,7 @@ from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
 
 Gate = Callable[[], str]
-"""Asked right before a request leaves: why it must not any more, or "" to let it go."""
+"""Called right before a request leaves: why it must not leave any more, or "" to send it."""
 
 
 def no_gate() -> str:
@@ -54,7 +54,7 @@ class Cluster(Protocol):
     ) -> KubernetesObject:
         """Create a VMIM with fieldValidation=Strict and return it as stored. Never retried.
 
-        `gate` is asked when all but the request itself is done; raises NotSent with its reason.
+        Calls `gate` right before the request leaves; raises NotSent with its reason.
         """
 
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
@@ -68,7 +68,7 @@ class Cluster(Protocol):
     ) -> bool:
         """Cordon or uncordon a node, and set or remove such labels, in one patch.
 
-        False if only labels changed: the cordon that stands is known to be somebody else's.
+        False if only labels changed, because the cordon on the node is known to be foreign.
         """
 
     def hold_flag(self) -> str | None:
@@ -78,7 +78,7 @@ class Cluster(Protocol):
         """Create (or update) or remove that ConfigMap."""
 
     def ledger_anchor(self, ledger: str) -> str | None:
-        """What ConfigMap gitbot/gitbot-ledger says under the name of a ledger; None if absent."""
+        """The anchor in ConfigMap gitbot/gitbot-ledger, by ledger name; None if absent."""
 
     def set_ledger_anchor(self, ledger: str, head: str) -> None:
         """Create or update that ConfigMap."""

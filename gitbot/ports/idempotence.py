@@ -1,7 +1,7 @@
-"""The one place that decides "it says the same already: do not write it again".
+"""The one place that decides whether content is up to date, so that it is not written again.
 
-Every writer asks here: comments, issues, labels, checks and statuses of a forge, records of shown
-plans in the ledger, proposals, published snapshots. What a reader sees is compared. Times, ids and
+Every writer calls it: comments, issues, labels, checks and statuses of a forge, records of shown
+plans in the ledger, proposals, published snapshots. It compares what a reader sees. Times, ids and
 addresses that the other side adds do not count.
 """
 
@@ -16,9 +16,9 @@ _SHARE = 4
 
 
 def is_up_to_date(there: object, wanted: object) -> bool:
-    """Whether what is there (None: nothing) says what is wanted; plain values if they are equal.
+    """Whether the existing content (None: nothing) equals the wanted one; plain values if equal.
 
-    A status without an address wants none: the forge adds its own.
+    A status without an address matches any address, because the forge adds its own.
     """
     match there, wanted:
         case CommitStatus(), CommitStatus():
@@ -41,5 +41,5 @@ def is_up_to_date(there: object, wanted: object) -> bool:
 
 
 def needs_renewal(*, left: int, life: int) -> bool:
-    """Whether less than a quarter of its life is left (seconds): then it is written again."""
+    """Whether less than a quarter of the life is left (seconds), so that it is written again."""
     return left * _SHARE < life

@@ -20,6 +20,6 @@ class LedgerStore(Protocol):
     ) -> Ledger:
         """Add events on top of `ledger` in one commit and push it, compare-and-swap.
 
-        `plans` maps digests to `plans/<digest>.json`, written once. Raises ConflictError if
-        somebody else appended first: read again and decide again.
+        `plans` maps digests to `plans/<digest>.json`, written once. Raises ConflictError if another
+        process appended first: read again and decide again.
         """

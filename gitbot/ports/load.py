@@ -1,4 +1,4 @@
-"""Measured load: an optional source beside the cluster. It is read only."""
+"""Measured load: an optional source beside the cluster. Read-only."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gitbot.model.cluster.load import ClusterLoad
 
 
 class LoadSource(Protocol):
-    """Where the load of nodes comes from."""
+    """A source of the nodes' load."""
 
     def read(self, snapshot: ClusterSnapshot) -> ClusterLoad:
-        """What is known of the nodes of a snapshot.
+        """The known load of the nodes of a snapshot.
 
-        A source that does not answer, or answers something else, is a sentence in `missing`, never
-        an error: load is optional. Values keep the time at which they were measured.
+        A source that does not respond, or responds with other data, is a sentence in `missing`,
+        never an error: load is optional. Values keep the time at which they were measured.
         """

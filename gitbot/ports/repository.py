@@ -36,7 +36,7 @@ class Repository(Protocol):
         """
 
     def resolve(self, rev: str) -> str | None:
-        """The commit id of a rev, None if it does not exist."""
+        """The commit id of a rev; None if it does not exist."""
 
     def commit(self, rev: str) -> Commit: ...
 
@@ -54,7 +54,7 @@ class Repository(Protocol):
         """
 
     def read_blob(self, rev: str, path: str) -> bytes | None:
-        """One file at a rev, None if it does not exist."""
+        """One file at a rev; None if it does not exist."""
 
     def merge_trees(self, base: str, head: str) -> str | None:
         """The tree or commit id of merging `head` into `base` in memory; None on a text conflict.

@@ -1,6 +1,6 @@
-"""Documents that others read: one struct for each gives its bytes, its reader and its JSON Schema.
+"""Documents for other programs: one struct for each defines bytes, reader and JSON Schema.
 
-The structs take model values by their attributes (`published`), so that a document lists its fields
+The structs read the attributes of model values (`published`), so that a document lists its fields
 once. This room computes nothing and never decides the content of a document.
 """
 

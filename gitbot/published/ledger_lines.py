@@ -1,9 +1,9 @@
-"""Lines of the ledger: canonical JSON of events both ways, its schema, and the hash chain.
+"""Lines of the ledger: events to canonical JSON and back, the schema, and the hash chain.
 
-One event is one line of one file. `seq` counts over the whole ledger from 1, `previous` is the
-digest of the line with the number before, in any file: a changed line is visible. Lines are written
-strictly. A complete line with content that this gitbot does not know becomes an UnknownEvent; a
-line that somebody wrote by hand is refused.
+One event is one line of one file. `seq` counts over the whole ledger from 1; `previous` is the
+digest of the line with the number before, in any file, so that a changed line is detected. Lines
+are written strictly. A complete line with content that this gitbot does not know becomes an
+UnknownEvent; a line that a person wrote by hand is refused.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def decode_line(line: bytes, *, file: str, number: int) -> LedgerEvent:
     try:
         event = _decode(value, file=file, where=where)
         canonical = encode_event(event)
-    except (UnicodeEncodeError, OverflowError) as error:  # half a sign, a year before the first
+    except (UnicodeEncodeError, OverflowError) as error:  # lone surrogate, year before the first
         raise LedgerError(f"{where}: found what no ledger entry holds: {error}") from error
     if canonical != line:
         raise LedgerError(f"{where}: not canonical JSON", hint="was it written by hand?")
@@ -139,7 +139,7 @@ def _decode(value: Mapping[str, Any], *, file: str, where: str) -> LedgerEvent:
 
 
 def _must_be_newer(error: str, where: str) -> None:
-    """LedgerError if a known field has another type; fields may come and go."""
+    """LedgerError if a known field has another type; a newer gitbot may add and remove fields."""
     if error.startswith("Expected"):
         types, _, place = error.partition(" - at ")
         expected, found = (
@@ -150,7 +150,7 @@ def _must_be_newer(error: str, where: str) -> None:
 
 
 def chain(last: LedgerEvent | None, events: Iterable[KnownEvent]) -> tuple[KnownEvent, ...]:
-    """The events with `seq` and `previous`, to follow the last event of the ledger."""
+    """The events with `seq` and `previous`, as successors of the last event of the ledger."""
     seq, previous = (last.seq, line_digest(encode_event(last))) if last else (0, GENESIS)
     chained = []
     for event in events:
@@ -162,7 +162,7 @@ def chain(last: LedgerEvent | None, events: Iterable[KnownEvent]) -> tuple[Known
 
 
 def verify(events: Iterable[LedgerEvent]) -> tuple[Finding, ...]:
-    """Breaks of the sequence or the hash chain; empty if the ledger is whole.
+    """Breaks of the sequence or of the hash chain; empty if the ledger is intact.
 
     `events` in order of `seq`, from the first.
     """

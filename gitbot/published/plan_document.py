@@ -31,10 +31,10 @@ _OF_PLAN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanInputs:
-    """What a plan was made from, besides intents and snapshot, which the plan itself names.
+    """The inputs of a plan besides intents and snapshot, which the plan itself contains.
 
     `commit` is the commit of the intents ("" for a working tree), `configuration` the digest of the
-    configuration, `engine` names and versions of what computed it.
+    configuration, `engine` the names and versions of the programs that computed it.
     """
 
     commit: str = ""
@@ -44,7 +44,7 @@ class PlanInputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanDocument:
-    """A document read back. `expires_at` limits the merge only (seconds UTC)."""
+    """A document that was read back. `expires_at` limits the merge only (UTC seconds)."""
 
     plan: PlacementPlan
     digest: str
@@ -75,9 +75,9 @@ def plan_digest(plan: PlacementPlan, manifests: Sequence[KubernetesObject]) -> s
 
 
 def _reviewed(move: Move) -> dict[str, Any]:
-    """What is covered of a move. What it waits for is left out where that is nothing.
+    """The fields of a move that the digest covers. Empty dependencies are left out.
 
-    The first wave waits for no move; older plans name none.
+    The first wave waits for no move, and older plans have none: their digests must stay the same.
     """
     fields: dict[str, Any] = encoded(published(move, ReviewedMove))
     if move.after is None or not move.wave:
@@ -133,7 +133,7 @@ def resilience_fields(found: Iterable[Resilience]) -> list[dict[str, Any]]:
 
 
 def plan_makers(plan: PlacementPlan) -> dict[str, Callable[[], Any]]:
-    """What makes each field of the plan's part of a document."""
+    """Functions that compute each field of the plan's part of a document."""
 
     def made(name: str, of: Any) -> Any:
         return encoded(published(getattr(plan, name), of))

@@ -23,7 +23,7 @@ TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationContext:
-    """What a migration's metadata records besides the move. Empty fields are left out.
+    """The metadata of a migration besides the move. Empty fields are left out.
 
     `unschedulable_timeout` is in seconds, from the configuration; `window` is the name of the
     MaintenanceWindow that the move belongs to; `reason` the request's reason.

@@ -1,4 +1,4 @@
-"""Kubernetes objects to ClusterSnapshot and back; minimal, versioned file format. No client."""
+"""Kubernetes objects to ClusterSnapshot and back, in a minimal, versioned format. No API client."""
 
 from gitbot.snapshot.decode import decode_object, indented_json, plain_json, prune
 from gitbot.snapshot.from_objects import HOLD_NAME, belongs, from_objects, from_sorted

@@ -1,4 +1,4 @@
-"""Raw JSON to pruned Kubernetes objects. Only fields of the field tree are ever built."""
+"""Raw JSON to pruned Kubernetes objects. Fields outside the field tree are never decoded."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def decode_object(kind: str, data: bytes) -> KubernetesObject:
 def prune(kind: str, obj: KubernetesObject, *, checked: bool = False) -> KubernetesObject:
     """The allowed fields of one object given as plain data; null counts as absent.
 
-    `checked` also checks the types of fields that rules read, for an object that may never have
-    been in an API server. The result shares nothing with the argument. Raises SnapshotError with
-    kind, object and path if a field has another shape.
+    `checked` checks the types of fields that rules read, too, for an object that no API server may
+    have stored. The result shares nothing with the argument. Raises SnapshotError with kind, object
+    and path if a field has another shape.
     """
     try:
         data = msgspec.json.encode(obj, enc_hook=_plain_mapping)
@@ -60,7 +60,7 @@ def prune(kind: str, obj: KubernetesObject, *, checked: bool = False) -> Kuberne
 
 
 class EqualParts:
-    """The parts of a file's objects that many of them have, by their JSON: each is kept once.
+    """Parts that many objects of a file share, by their JSON: each is decoded and stored once.
 
     Parts that are kept whole are the same value in all kinds, as a VMI's affinity in its pod.
     """
@@ -70,7 +70,7 @@ class EqualParts:
         self._values: list[Any] = []
 
     def number(self, part: SharedPart, items: list[Any]) -> None:
-        """Put the number of its value in place of the JSON of a part, in each of the structs."""
+        """Replace the JSON of a part by a number, in each of the structs."""
         held = holders(items, part.path[:-1])
         texts = list(map(part.read, held))
         there = [text is not None for text in texts]
@@ -86,7 +86,7 @@ class EqualParts:
         deque(map(setattr, compress(held, there), repeat(part.path[-1]), numbers), maxlen=0)
 
     def resolve(self, part: SharedPart, objects: list[Any]) -> None:
-        """Put the values in place of their numbers, in the same objects as plain data."""
+        """Replace the numbers of a part by values, in the same objects as plain data."""
         for step in part.path[:-1]:
             if step == "*":
                 objects = [item for inner in objects for item in inner]
@@ -102,7 +102,7 @@ class EqualParts:
 
 
 def prune_all(kind: str, data: bytes | memoryview, equal: EqualParts) -> list[KubernetesObject]:
-    """The same for the JSON list of a kind, many times faster. Raises msgspec.MsgspecError."""
+    """Like `prune` for the JSON list of a kind, many times faster. Raises msgspec.MsgspecError."""
     structs = file_list_decoder(kind).decode(data)
     filter_annotations(kind, structs)
     parts = shared_parts(kind, DecodePurpose.FILE)
@@ -129,7 +129,7 @@ def _words(kind: str, obj: KubernetesObject) -> str:
 
 
 def _shape(error: Exception) -> str:
-    """`metadata.labels: found a list, expected a mapping`, of an error of msgspec."""
+    """`metadata.labels: found a list, expected a mapping`, from an error of msgspec."""
     found = _MISMATCH.fullmatch(str(error))
     if found is None:
         return str(error)
@@ -137,7 +137,7 @@ def _shape(error: Exception) -> str:
 
 
 def filter_annotations(kind: str, items: list[Any]) -> None:
-    """Keep only a snapshot's annotations in decoded objects and their templates."""
+    """Keep only the annotations of a snapshot in decoded objects and their templates."""
     for path in annotated_paths(kind):
         for metadata in holders(items, path[:-1]):
             if metadata.annotations is not None:
@@ -181,7 +181,7 @@ def plain_json(data: bytes) -> Any:
 
 
 def sorted_json(value: Any) -> bytes:
-    """JSON bytes with sorted keys and no spaces: the form that digests cover."""
+    """JSON bytes with sorted keys and no spaces: the input of digests."""
     return msgspec.json.encode(value, order="sorted")
 
 

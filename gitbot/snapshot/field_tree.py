@@ -1,8 +1,8 @@
 """The field tree: the fields of a Kubernetes object that a snapshot keeps, and their types.
 
-Each kind has one tree. Masking, the checks of objects that no API server has seen, and the types
-that decode an API server's pages all use it. Fields outside the tree are never decoded: environment
-variables, commands, user data, secrets, images' pull secrets, managed fields.
+Each kind has one tree. Masking, the checks of hand-written objects, and the types that decode an
+API server's pages all use it. Fields outside the tree are never decoded: environment variables,
+commands, user data, secrets, images' pull secrets, managed fields.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 
 class FieldTreatment(Enum):
-    """How a branch is treated, besides its fields."""
+    """How a branch is decoded and stored."""
 
     WHOLE = "kept as it is, even fields that the tree does not name; the named fields are checked"
     SHARED = "most objects of the kind have it in common: rows keep it once for all of them"
@@ -34,7 +34,7 @@ class Branch:
 
 
 Tree: TypeAlias = "type | GenericAlias | Branch | list[Tree] | Mapping[str, Tree] | None"
-"""ANY: the value as it is. A type: the value as it is, and of that type where objects are checked.
+"""ANY: the value as it is. A type: the value as it is, of that type if objects are checked.
 A list: the tree of its items. A mapping: these fields and no others."""
 
 Fields: TypeAlias = Mapping[str, Tree]
@@ -42,7 +42,7 @@ Fields: TypeAlias = Mapping[str, Tree]
 ANY = None
 TEXTS = dict[str, str]
 AMOUNTS = dict[str, Any]
-"""Quantities are read where they are used."""
+"""Quantities are parsed only when they are used."""
 
 
 def keep(*names: str, of: Tree = ANY) -> dict[str, Tree]:
@@ -55,12 +55,12 @@ def whole(tree: Tree) -> Branch:
 
 
 def shared(tree: Tree) -> Branch:
-    """A value that most objects of a kind have in common."""
+    """A value that most objects of a kind share."""
     return Branch(how=FieldTreatment.SHARED, tree=tree)
 
 
 def alike(tree: Tree) -> Branch:
-    """A value that differs in what a server sends, and is often equal once it is pruned."""
+    """A value that differs in a server's response, and is often equal once it is pruned."""
     return Branch(how=FieldTreatment.ALIKE, tree=tree)
 
 

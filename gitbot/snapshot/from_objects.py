@@ -1,4 +1,4 @@
-"""ClusterSnapshot of Kubernetes objects: prune, sort, digest."""
+"""ClusterSnapshot from Kubernetes objects: prune, sort, digest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gitbot.snapshot.decode import prune, sorted_json
 from gitbot.snapshot.packed_rows import Rows
 from gitbot.snapshot.resources import RESOURCES
 
-_PIECE = 1000  # objects whose JSON is made at once
+_PIECE = 1000  # objects that are encoded at once
 HOLD_NAME = NamespacedName(namespace="gitbot", name="gitbot-hold")
 
 
@@ -33,7 +33,7 @@ def from_objects(
     denied_kinds: Iterable[str] = (),
     checked: bool = False,
 ) -> ClusterSnapshot:
-    """A snapshot of plain objects. Kinds that a snapshot does not keep are left out.
+    """A snapshot of plain objects. Other kinds are ignored.
 
     `taken_at` is in seconds UTC. Finished pods are left out, as in kube-scheduler
     (newPodInformer). Raises SnapshotError for an object without a name, a duplicate, or a field
@@ -123,7 +123,7 @@ def in_order(kind: str, items: Iterable[KubernetesObject]) -> tuple[KubernetesOb
             raise SnapshotError(f"{kind} {shown} occurs twice", hint="keep one of the two objects")
         named[name] = obj
     names = list(named)
-    if all(map(lt, names, islice(names, 1, None))):  # as every file that gitbot wrote
+    if all(map(lt, names, islice(names, 1, None))):  # sorted, as gitbot's own files are
         return tuple(named.values())
     return tuple(named[name] for name in sorted(named))
 

@@ -1,4 +1,4 @@
-"""What a snapshot keeps of each kind: the fields that a rule can refer to, and their types.
+"""The fields of each kind that a snapshot keeps: those that a rule can refer to, with their types.
 
 Sources: kube-scheduler (what its plugins read), the types of Kubernetes' API, KubeVirt (what
 decides a target pod).

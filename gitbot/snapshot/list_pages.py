@@ -1,8 +1,8 @@
-"""Pages of a list answer to rows, one page at a time. No page is kept whole.
+"""Pages of a list response to rows, one page at a time. No page is kept as a whole.
 
-Each page is decoded in C by the field tree. Parts that most objects of a kind have in common stay
-raw JSON, are looked up by their bytes, and pruned only if those bytes are new: of 50,000 pods with
-the same tolerations, only one is ever decoded.
+Each page is decoded in C by the field tree. Parts that most objects of a kind share stay raw JSON,
+are looked up by their bytes, and are pruned only if those bytes are new: of 50,000 pods with the
+same tolerations, only one's are ever decoded.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from gitbot.snapshot.structs import (
 )
 
 _MOST_KNOWN = 20_000
-"""Raw parts remembered while a kind is read, so that a kind without repeats stays small."""
+"""Raw parts remembered while a kind is read. It bounds the memory for a kind without repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageEnd:
-    """What a page says besides its objects: `token` is "" on the last one."""
+    """The rest of a page besides its objects: `token` is "" on the last page."""
 
     token: str
     resource_version: str
@@ -117,7 +117,7 @@ class KindReader:
             self._names.append(f"{metadata.namespace or ''}\0{name}")
         rows = [_encode(item) for item in items]
         ends = list(accumulate(map(len, rows)))
-        self._texts.extend([b"".join(rows)] * len(rows))  # one piece of memory a page
+        self._texts.extend([b"".join(rows)] * len(rows))  # one piece of memory for each page
         self._begins.extend([0, *ends[:-1]] if ends else [])
         self._ends.extend(ends)
 

@@ -1,7 +1,7 @@
 """Objects of one kind as compact rows: pruned and packed, expanded on first access.
 
 A pod takes about 1.5 kB this way, a quarter of plain data. Values that many objects share
-(tolerations, requests, images) are kept once, in a table of parts that the rows refer to; labels
+(tolerations, requests, images) are stored once, in a table of parts that the rows refer to; labels
 stay the JSON text that the server sent.
 """
 
@@ -21,7 +21,7 @@ _unpack = msgspec.msgpack.Decoder().decode
 
 
 class Parts:
-    """What rows refer to by number. Each part is expanded once and shared."""
+    """The parts that rows refer to by number. Each is expanded once and shared."""
 
     __slots__ = ("_plain", "_texts")
 
@@ -43,7 +43,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What all rows of a kind have in common: what they are, and where they refer to parts."""
+    """The layout that all rows of a kind share: their type, and where they refer to parts."""
 
     api_version: str
     kind: str
@@ -108,7 +108,7 @@ class Rows(Sequence[KubernetesObject]):
     __hash__ = None  # type: ignore[assignment]  # as lists have none
 
     def passing(self) -> Iterator[KubernetesObject]:
-        """Every object in order, without keeping those that were not accessed before."""
+        """Every object in order. Objects that were not accessed before are not kept."""
         made = self._made
         return (made.get(number) or self._plain(number) for number in range(len(self)))
 

@@ -1,7 +1,7 @@
-"""Plain Kubernetes objects of files: lists unpacked, namespaces filled in, the rest reported.
+"""Plain Kubernetes objects of files: lists unpacked, namespaces added, other objects reported.
 
 Nothing is skipped silently: objects that a snapshot does not keep are counted by kind, and objects
-that no cluster would have stored are warnings with their place.
+that no cluster would have stored are warnings with file and line.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def passed_over(objects: Iterable[KubernetesObject]) -> Mapping[str, int]:
 
 def _passed_over(obj: KubernetesObject) -> str:
     kind, found = kind_of(obj), str(obj.get("kind"))
-    if not kind:  # a known kind in another API group is a different kind
+    if not kind:  # a known kind in another API group is another kind
         group = obj.get("apiVersion") or "no apiVersion"
         return f"{found} ({group})" if found in RESOURCES else found
     metadata = obj.get("metadata")
@@ -92,7 +92,7 @@ def _passed_over(obj: KubernetesObject) -> str:
 
 
 def check_enough(files: Sequence[str], objects: Sequence[KubernetesObject]) -> None:
-    """Raise SnapshotError without any node and pod: then no question can be answered."""
+    """Raises SnapshotError if there is neither a node nor a pod: nothing could be computed."""
     counts = Counter(str(obj.get("kind")) for obj in objects)
     if any(kind_of(obj) in _NEEDED for obj in objects):
         return

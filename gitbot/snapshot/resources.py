@@ -1,4 +1,4 @@
-"""The API resources behind the kinds of a snapshot: group, versions, path, scope, rights."""
+"""The API resources of the kinds in a snapshot: group, versions, path, scope, rights."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 class Resource:
     """One API resource.
 
-    `versions` are those that gitbot reads, newest first. `required` is False if a cluster may do
-    without it (an optional API group), `needed` if an account may do without the right to list it;
-    its kind then has no objects.
+    `versions` are those that gitbot reads, newest first. `required` is False if a cluster need not
+    serve it (an optional API group), `needed` is False if an account need not have the right to
+    list it; its kind then has no objects.
     """
 
     kind: str
@@ -77,7 +77,7 @@ _RESOURCES = (
         "v1",
         "kubedeschedulers",
         required=False,
-        needed=False,  # without it, only the mode of a descheduler stays unknown
+        needed=False,  # without it, only the descheduler's mode stays unknown
     ),
     _resource("KubeVirt", _KUBEVIRT, "v1", "kubevirts"),
     _resource(
@@ -87,7 +87,7 @@ _RESOURCES = (
         "migrationpolicies",
         cluster_scoped=True,
         required=False,
-        needed=False,  # only estimates get worse without it
+        needed=False,  # without it, only estimates are worse
     ),
     _resource("Namespace", "", "v1", "namespaces", cluster_scoped=True),
     _resource("Node", "", "v1", "nodes", cluster_scoped=True),
@@ -134,4 +134,4 @@ EVENTS = _resource("Event", "", "v1", "events")
 """Read for one object at a time; never part of a snapshot."""
 
 LISTED = tuple(resource for resource in _RESOURCES if resource.kind != "ConfigMap")
-"""What a read of a cluster lists; the hold flag is read on its own, before every effect."""
+"""The resources that gitbot lists; it reads the hold flag separately, before every effect."""

@@ -30,7 +30,7 @@ from gitbot.snapshot.versioned import (
 )
 
 MAX_BYTES = 2 * 1024**3
-"""Budget for one unpacked file, in bytes."""
+"""The largest unpacked file, in bytes."""
 
 _PART = 1024**2
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -40,7 +40,7 @@ _EXPECTED = "a ClusterSnapshot, or Kubernetes objects such as Node and Pod"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFiles:
-    """A snapshot and what was left out of it.
+    """A snapshot, and the objects that it ignores.
 
     `passed_over` counts the objects that a snapshot does not keep, by kind in order of name.
     `warnings` are sentences, each with file and, in plain text, line and column.

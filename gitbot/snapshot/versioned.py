@@ -1,4 +1,4 @@
-"""Our own snapshot file: kind ClusterSnapshot, complete, with a digest. Same value, same bytes."""
+"""gitbot's snapshot file: kind ClusterSnapshot, complete, with a digest. Same value, same bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_snapshot(snapshot: ClusterSnapshot) -> bytes:
     """The versioned file: gzip without a time, of JSON with sorted keys."""
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)
     data = packer.compress(sorted_bytes(snapshot_file(snapshot))) + packer.flush()
-    # byte 9 of a gzip header names the operating system that packed it: always "unknown"
+    # Byte 9 of a gzip header is the operating system: "unknown" on every machine.
     return data[:9] + b"\xff" + data[10:]
 
 
@@ -52,7 +52,7 @@ _written = msgspec.json.Decoder(_Written)
 
 
 def read_written(text: bytes) -> ClusterSnapshot | None:
-    """The snapshot in a file as gitbot writes it: `read_versioned`, quickly and with less memory.
+    """The snapshot in a file that gitbot wrote: `read_versioned`, but faster and with less memory.
 
     None for any other text, and if the digest differs.
     """
@@ -104,7 +104,7 @@ def read_versioned(file: str, value: Mapping[str, Any]) -> ClusterSnapshot:
         resource_version=_optional(file, value, "resourceVersion"),
         absent_kinds=_kinds(file, value, "absentKinds"),
         denied_kinds=_kinds(file, value, "deniedKinds"),
-        checked=not declared,  # a file without a digest was written by hand
+        checked=not declared,  # a person wrote a file without a digest by hand
     )
     if declared and declared not in (snapshot.digest, digest_of(cluster, grouped)):
         raise SnapshotError(

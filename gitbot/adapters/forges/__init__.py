@@ -1,1 +1,1 @@
-"""One forge a file."""
+"""One forge per module or folder."""

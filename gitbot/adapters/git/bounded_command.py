@@ -1,4 +1,4 @@
-"""A bounded Git command, for commits that anybody may have pushed."""
+"""A bounded Git command, for commits that any account may have pushed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gitbot.errors import RepositoryError
 
-_LOOK = 0.25  # seconds between two looks at the disk
+_LOOK = 0.25  # seconds between two measurements of the disk
 _DYING = 10  # seconds for killed processes to end
 _MIB = 1024 * 1024
 
@@ -80,18 +80,18 @@ def size_of_packs(directory: Path) -> int:
     total = 0
     with suppress(FileNotFoundError), os.scandir(directory / "objects" / "pack") as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):  # an unfinished one got its name just now
+            with suppress(FileNotFoundError):  # an unfinished one was renamed just now
                 total += entry.stat().st_size
     return total
 
 
 def _end(process: subprocess.Popen[bytes], directory: Path) -> None:
-    """End the whole command, and remove what would keep its pack from `git repack`."""
+    """End the whole command, and remove the files that would keep its pack from `git repack`."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     with suppress(subprocess.TimeoutExpired):
-        process.communicate(timeout=_DYING)  # its children hold the pipes until they end
+        process.communicate(timeout=_DYING)  # its children keep the pipes open until they end
     packs = directory / "objects" / "pack"
     without_index = (p for p in packs.glob("*.pack") if not p.with_suffix(".idx").exists())
     for left in [*packs.glob("tmp_*"), *packs.glob("*.keep"), *without_index]:

@@ -1,4 +1,4 @@
-"""Which branches of the remote are mirrored, and what happens when Git refuses one of them."""
+"""Which branches of the remote are mirrored, and what happens if Git refuses one of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gitbot.adapters.git.bounded_command import CommandBound
 from gitbot.adapters.git.process import Git
 from gitbot.errors import RepositoryError, UnreachableError
 
-MIRROR = "gitbot-mirror"  # the file that says that a repository is a mirror of gitbot's own
+MIRROR = "gitbot-mirror"  # the file that marks a repository as gitbot's own mirror
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
 ONE_HEAD = CommandBound(seconds=60, bytes=128 * 1024 * 1024)
 _NEEDED = CommandBound(seconds=600, bytes=2 * 1024 * 1024 * 1024)
 _HEADS = "refs/heads/"
 _OWNER = "run gitbot as its owner, or give it to this account; no safe.directory is read"
-_NO_ANSWER = (  # Git's words if a remote does not exist or does not let us in
+_NO_ANSWER = (  # Git's words if a remote does not exist or refuses access
     "could not resolve",
     "unable to access",
     "could not read",
@@ -34,8 +34,8 @@ _NO_ANSWER = (  # Git's words if a remote does not exist or does not let us in
 
 
 def not_answered(error: RepositoryError) -> UnreachableError | None:
-    """The error of a remote that cannot be reached; None if the remote did answer."""
-    if "dubious ownership" in error.message:  # Git's advice, safe.directory, is not read here
+    """The error of an unreachable remote; None if the remote did respond."""
+    if "dubious ownership" in error.message:  # Git's advice, safe.directory, has no effect here
         return UnreachableError("the folder of the remote belongs to another account", hint=_OWNER)
     if any(words in error.message.lower() for words in _NO_ANSWER):
         return UnreachableError(error.message, hint=error.hint)
@@ -45,9 +45,9 @@ def not_answered(error: RepositoryError) -> UnreachableError | None:
 class Branches:
     """The branches of a remote in gitbot's own mirror.
 
-    `only` are names of branches, or a prefix and `/*`; empty: all branches. Anybody who may push
-    can make a branch that Git refuses (fsck) or that is too large. Such a branch is left out, its
-    reason is in `refused` by its full name, and the others are fetched.
+    `only` are names of branches, or a prefix and `/*`; empty: all branches. Any account that may
+    push can create a branch that Git refuses (fsck) or that is too large. Such a branch is left
+    out, its reason is in `refused` by its full name, and the others are fetched.
     """
 
     def __init__(self, git: Git, remote: str, only: Sequence[str] = ()) -> None:
@@ -78,7 +78,7 @@ class Branches:
         return {ref: commit for commit, ref in _named(listed)}
 
     def tip(self, ref: str) -> str | None:
-        """What the remote has now. Git lists all refs whose names end like this one."""
+        """The remote's current commit. Git lists all refs whose names end like this one."""
         listed = self._git.run(["ls-remote", "--end-of-options", self._remote, ref])
         return next((tip for tip, name in _named(listed) if name == ref), None)
 
@@ -111,9 +111,9 @@ class Branches:
 
 
 def _named(listed: bytes) -> Iterator[tuple[str, str]]:
-    """Object id and name of each ref that Git lists, except those that no text can name.
+    """Object id and name of each ref that Git lists, except those whose name is not valid text.
 
-    A name may hold any byte above a space: line ends and blanks of Unicode, and what is not UTF-8.
+    A name may contain any byte above a space: line ends and blanks of Unicode, and invalid UTF-8.
     """
     for line in listed.split(b"\n"):
         identity, _, name = line.replace(b"\t", b" ", 1).partition(b" ")

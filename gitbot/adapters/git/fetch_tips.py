@@ -36,7 +36,7 @@ def fetch_tips(
 
 
 def copy_fetched(root: Path, remote: str, directory: Path) -> None:
-    """The branches of a remote, as the clone at `root` last fetched them, as those of a bare copy.
+    """The last fetched branches of a remote in the clone at `root`, as branches of a bare copy.
 
     Raises RepositoryError.
     """

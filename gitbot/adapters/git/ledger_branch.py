@@ -1,4 +1,4 @@
-"""The ledger store on branch `gitbot/ledger`: append-only files, one commit an append."""
+"""The ledger store on branch `gitbot/ledger`: append-only files, one commit for each append."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GitLedgerStore:
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._seen = ""
-        self._ledger = Ledger()  # as verified, or written, at its head
+        self._ledger = Ledger()  # verified, or written, at its head
         self._files: dict[str, bytes] = {}  # the same ledger as files
 
     def read(self) -> Ledger:

@@ -1,4 +1,4 @@
-"""Reading and writing Git's objects, never a checkout; a commit is measured before we merge it.
+"""Reads and writes Git's objects without a checkout, and measures a commit before merging it.
 
 Trees may contain each other: a commit of a few hundred bytes can have ten million paths, and Git
 would walk all of them (a merge of one takes more than six gigabytes).
@@ -36,7 +36,7 @@ class TreeEntry:
 def list_tree(git: Git, rev: str, prefix: str) -> tuple[TreeEntry, ...]:
     """All blobs below a prefix, sorted by path. Refuses entries that gitbot does not read."""
     arguments = ["ls-tree", "-r", "-z", "-l", "--full-tree", rev]
-    if prefix:  # without the slash: a link or submodule in the place of a folder is found too
+    if prefix:  # without the slash, so that a link or submodule instead of a folder is found, too
         arguments += ["--", prefix.rstrip("/")]
     output = git.run(arguments)
     entries = tuple(sorted(_entries(output), key=lambda entry: entry.path))
@@ -128,7 +128,7 @@ def _blobs(entries: list[bytes]) -> bytes:
 
 
 def without_merge_drivers(git: Git) -> Mapping[str, str]:
-    """An environment in which the merge programs of a clone merge texts, as in one without them."""
+    """An environment in which a clone's merge programs merge texts, as in one without them."""
     asked = ["config", "--null", "--name-only", "--get-regexp", r"^merge\..*\.driver$"]
     named = git.run(asked, accept=(0, 1)).decode("utf-8", "surrogateescape").split("\0")
     plain = {name: "git merge-file -q %A %O %B" for name in named if name}

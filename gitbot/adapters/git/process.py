@@ -1,7 +1,7 @@
 """Git as a hardened child process, through GitPython's command wrapper.
 
-Every argument list is built from constants and checked names. No user's text can become an option,
-a configuration key, a hook, a filter or another protocol.
+Every argument list consists of constants and checked names. No user's text can become an option, a
+configuration key, a hook, a filter or another protocol.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ except ImportError as _error:  # GitPython runs `git version` when it is importe
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _TIMEOUT_SECONDS = 120
-_LAST_SECONDS = 2  # for Git to end when we are interrupted; a run that is ended has ten
+_LAST_SECONDS = 2  # for Git to end after a signal; CI gives the whole process ten
 _PROTOCOLS = "file:https:ssh"
-_PROXY = re.compile(rb"(proxy syntax) in '[^\n]*")  # curl's words, which may quote a password
-_SAID = 500  # characters of what Git says about one commit
-_TALKING = frozenset({"fetch", "push", "ls-remote"})  # the commands that need a way in
-_ONE_PACK = {"fetch.unpackLimit": "1"}  # never loose objects: packs hold all bytes
+_PROXY = re.compile(rb"(proxy syntax) in '[^\n]*")  # curl's message, which may quote a password
+_SAID = 500  # characters of Git's message about one commit
+_TALKING = frozenset({"fetch", "push", "ls-remote"})  # the commands that need access to the remote
+_ONE_PACK = {"fetch.unpackLimit": "1"}  # never loose objects, because packs are measured
 
 _CONFIGURATION = {
     "core.hooksPath": "/dev/null",
@@ -62,7 +62,7 @@ _CONFIGURATION = {
 
 
 class _NoAnswerError(RepositoryError):
-    """A command took too long; what it began may be done."""
+    """A command took too long; it may have taken effect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def no_access() -> Access:
 
 
 def address_of(remote: str, access: Callable[[], Access]) -> tuple[str, Callable[[], Access]]:
-    """A remote as it may stand in an argument list, which everybody on the machine can read.
+    """A remote as an argument, which every user of the machine can read.
 
     User and password of a URL go to the server in a header, which Git gets in its environment.
     """
@@ -118,7 +118,7 @@ def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ALLOW_PROTOCOL": access.protocols,
         "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_NO_REPLACE_OBJECTS": "1",  # a commit is what its id says
+        "GIT_NO_REPLACE_OBJECTS": "1",  # a commit is exactly what its id says
         "GIT_GRAFT_FILE": "/dev/null/none",
         "GIT_ATTR_NOSYSTEM": "1",
         "LC_ALL": "C",
@@ -202,7 +202,7 @@ class Git:
         return code, (output + errors).decode("utf-8", "replace").strip()
 
     def begin(self, arguments: Sequence[str]) -> tuple[int, str]:
-        """As `attempt`, for what may be done although it gave no answer in time."""
+        """As `attempt`, for commands that may take effect even if they do not end in time."""
         try:
             return self.attempt(arguments)
         except _NoAnswerError as error:
@@ -236,7 +236,7 @@ class Git:
         own = self._environment
         if arguments[0] in _TALKING and self._access is not no_access:
             own = hardened_environment(self._access())
-        # the wrapper ends its process when it is collected: keep it until the answer is here
+        # The wrapper ends its process when it is collected: keep it until the output is here.
         wrapper = self._start(arguments, {**own, **(environment or {})})
         process = _process_of(wrapper)
         try:
@@ -256,7 +256,7 @@ class Git:
         command = ["git", f"--git-dir={self.directory}", *arguments]
         wrapper: Any = None
         try:
-            with defer_signals():  # else a signal that comes now leaves Git alone and at work
+            with defer_signals():  # otherwise a signal at this moment would leave Git running
                 wrapper = git.Git(str(self._folder)).execute(
                     [*_without_inherited(environment), *command],
                     as_process=True,
@@ -277,7 +277,7 @@ class Git:
 
 
 def author_of(folder: Path) -> tuple[str, str]:
-    """Name and email with which a person commits here; "" for what Git does not know."""
+    """Name and email with which a person commits here; "" if Git does not know them."""
     return _own(folder, "user.name", "GIT_AUTHOR_NAME"), _own(
         folder, "user.email", "GIT_AUTHOR_EMAIL"
     )
@@ -328,7 +328,7 @@ def _process_of(wrapper: Any) -> subprocess.Popen[bytes]:
 
 
 def _in_one_line(said: str) -> str:
-    """What Git said, without its own prefixes: gitbot puts `error:` before it once."""
+    """Git's message without its own prefixes: gitbot adds `error:` itself."""
     lines = (line.strip() for line in said.splitlines())
     bare = (line.removeprefix("fatal: ").removeprefix("error: ") for line in lines)
     return "; ".join(filter(None, bare))

@@ -52,9 +52,9 @@ class RefState:
 
 
 def tip_of(git: Git, ref: str) -> str:
-    """What a full ref points to, "" if it does not exist. RepositoryError if it is damaged.
+    """The target of a full ref; "" if it does not exist. RepositoryError if it is damaged.
 
-    Git replaces a ref's file as a whole, so we read it; Git knows refs that have no file.
+    Git replaces a ref's file as a whole, so gitbot reads it; Git resolves refs without a file.
     """
     found = ""
     with suppress(OSError):
@@ -63,7 +63,7 @@ def tip_of(git: Git, ref: str) -> str:
             return found
         found = found or "nothing"
     code, output = git.status(["rev-parse", "--verify", "--quiet", ref], accept=(0, 1))
-    if code != 0 and found and not found.startswith("ref:"):  # as a disk that lost power leaves it
+    if code != 0 and found and not found.startswith("ref:"):  # as after a power failure
         raise RepositoryError(
             f"{ref} in {git.directory} is damaged: its file holds {found[:60]!r}",
             hint="restore it, for example from a backup",

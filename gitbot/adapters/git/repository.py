@@ -23,9 +23,9 @@ from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 from gitbot.model.text.names import OWN_AUTHOR
 from gitbot.ports.repository import Commit
 
-_TREES_KEPT = 64  # listings remembered; a pass looks at a handful of commits again and again
-_ANSWERS_KEPT = 4096  # answers about commits by their ids, which never change
-_ALL_PULLS = 512 * 1024 * 1024  # bytes of heads that nothing refers to, before they are dropped
+_TREES_KEPT = 64  # cached listings; a pass reads a handful of commits many times
+_ANSWERS_KEPT = 4096  # cached answers about commit ids, which never change
+_ALL_PULLS = 512 * 1024 * 1024  # bytes of unreferenced heads before they are dropped
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
 _WRITE = "give gitbot's account write permission on the contents of the repository"
@@ -54,7 +54,7 @@ class GitRepository:
         self._refs: dict[str, str] = {}  # full ref name to commit id, as of the last fetch or push
         self._trees: dict[
             tuple[str, str], Mapping[str, bytes]
-        ] = {}  # what an id holds never changes
+        ] = {}  # the content of an id never changes
         self._known: set[str] = set()  # ids of commits that were found
         self._reaches = lru_cache(_ANSWERS_KEPT)(self._ask_reaches)
         self._added = lru_cache(_ANSWERS_KEPT)(self._ask_added)
@@ -101,9 +101,9 @@ class GitRepository:
     def fetch_commit(self, commit: str) -> None:
         """Fetch one commit that may be on no branch. Raises RepositoryError if that fails.
 
-        Raises UnreachableError if the remote cannot be reached twice. Anybody may open a pull
-        request, from a fork of any size, with objects that Git refuses. So we fetch only its head,
-        within a minute and 128 MiB.
+        Raises UnreachableError if the remote cannot be reached twice. Any account may open a pull
+        request, from a fork of any size, with objects that Git refuses. So gitbot fetches only its
+        head, within a minute and 128 MiB.
         """
         if not is_commit_id(commit):
             raise RepositoryError(f"{commit!r} is not a full commit id")
@@ -147,7 +147,7 @@ class GitRepository:
             return known
         if rev in self._known:
             return rev
-        folders = ("refs/heads/", "refs/remotes/", "refs/tags/", "")  # no tag stands for a branch
+        folders = ("refs/heads/", "refs/remotes/", "refs/tags/", "")  # a tag must not hide a branch
         own = is_commit_id(rev) or rev == "HEAD"
         names = [rev] if own else [f"{folder}{rev}" for folder in folders]
         _, output = self._git.status(
@@ -272,7 +272,7 @@ class GitRepository:
     def rehearse_push(self, branch: str) -> None:
         """Check with the remote whether this account may push, without pushing.
 
-        Raises RepositoryError if not. Rules about single branches are checked only by a real push.
+        Raises RepositoryError if not. Only a real push checks rules about single branches.
         """
         check_ref(branch)
         tip = self.resolve(branch) or next(iter(self._refs.values()), None)
@@ -331,7 +331,7 @@ class GitRepository:
 
 
 def _closed_folder(remote: str) -> Path | None:
-    """The folder of a remote on this machine that takes no objects: `--dry-run` sends none."""
+    """The folder of a local remote that is not writable: `--dry-run` does not test that."""
     found = [Path(remote.removeprefix("file://"), name) for name in ("objects", ".git/objects")]
     return next((path for path in found if path.is_dir() and not os.access(path, os.W_OK)), None)
 

@@ -1,7 +1,7 @@
-"""What the API server says when it refuses, and whether it is the API server that says so.
+"""Refusals of the API server, and whether a response really is from the API server.
 
-A load balancer or proxy before it answers too. It knows nothing about objects: its 404 does not
-show that there is none, and its 403 is nobody's refusal.
+A load balancer or proxy before it may respond, too, and knows nothing about objects. A proxy's 404
+does not prove that the object is absent, nor does its 403 mean that the API server refused.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from gitbot.snapshot import Resource, plain_json
 
 
 def is_absent(answer: HttpAnswer, name: str) -> bool:
-    """Whether the API server says that there is no object of that name."""
+    """Whether the API server itself says that there is no object of that name."""
     said = _object(answer) if answer.status == 404 else {}
     named = at(said, "details", "name") == name
     return named and (said.get("kind"), said.get("reason")) == ("Status", "NotFound")
 
 
 def is_refusal(answer: HttpAnswer) -> bool:
-    """Whether the API server refuses; two of its own refusals are plain text: 404 and 429."""
+    """Whether the API server refused; it sends 404 and 429 as plain text, too."""
     if not 400 <= answer.status < 500:
         return False
     return answer.status in (404, 429) or _object(answer).get("kind") == "Status"
@@ -56,7 +56,7 @@ def refuse(answer: HttpAnswer, resource: Resource, verb: str) -> NoReturn:
 
 
 def refuse_path(answer: HttpAnswer, path: str) -> None:
-    """Raise what the server says about a path that every account may read, unless it is 200."""
+    """Raise the server's error about a path that every account may read, unless it is 200."""
     if answer.status == 200:
         return
     message = f"cannot read {path}: answer {answer.status}: {_status(answer)[1]}"
@@ -70,7 +70,7 @@ _READS = frozenset({"get", "list"})
 _MISSING_RIGHT = re.compile(
     r'(?:\S+(?: "[^"]*")? is forbidden: )?User "(?:[^"\\]|\\.)*" cannot \S+ resource '
 )
-"""How an authorizer refuses; admission plugins and webhooks answer 403 as well, in any words.
+"""Words of an authorizer's 403; admission plugins and webhooks use 403, too, with any words.
 
 kubernetes/kubernetes: apiserver/pkg/endpoints/handlers/responsewriters, forbiddenMessage
 """

@@ -1,4 +1,4 @@
-"""What the Kubernetes client logs, made harmless: it quotes credential plugins and servers."""
+"""Sanitises logs of the Kubernetes client, which quote credential plugins and servers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class _SanitizingHandler(logging.Handler):
 
 
 def make_logs_harmless() -> None:
-    """Warnings and errors of libraries become one printable line each on stderr.
+    """Print warnings and errors of libraries as one printable line each on stderr.
 
-    A root logger that somebody else has set up is left alone.
+    A root logger that is already configured is left alone.
     """
     root = logging.getLogger()
     if not root.handlers:

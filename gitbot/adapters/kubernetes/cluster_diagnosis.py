@@ -1,7 +1,7 @@
-"""What an account may do in a cluster, and what the cluster's KubeVirt supports: for doctor.
+"""An account's rights in a cluster, and the features of the cluster's KubeVirt: for doctor.
 
-It only asks: SelfSubjectAccessReviews, which every account may create about itself, and the OpenAPI
-document of kubevirt.io, which every account may read. It creates nothing.
+It only reads: SelfSubjectAccessReviews, which every account may create about itself, and the
+OpenAPI document of kubevirt.io, which every account may read. It creates nothing.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ NEVER_USED = (
     Right(group="kubevirt.io", resource="virtualmachines", verb="patch"),
     Right(group="kubevirt.io", resource="virtualmachines", verb="update"),
 )
-"""Rights that gitbot never asks for: an account that has them has too many."""
+"""Rights that gitbot never uses: an account that has them has too many."""
 
 
 GROUPS: dict[str, tuple[Right, ...]] = {
@@ -86,7 +86,7 @@ _WHO_GIVES_REVIEWS = (
 
 
 class ClusterQuestions:
-    """The questions to one cluster. Every method raises ClusterError without an answer."""
+    """Questions about one cluster. Every method raises ClusterError without an answer."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

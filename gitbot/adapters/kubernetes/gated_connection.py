@@ -1,7 +1,7 @@
-"""Connections that ask a gate when they stand, right before a request leaves.
+"""Connections that call a gate once they are open, right before a request leaves.
 
-A claim has its limit, and nothing else has one before that: the look-up of a name, one address
-after another, a proxy's tunnel, TLS.
+A claim has a time limit, but the steps before a request have none: name look-up, one address after
+another, a proxy's tunnel, TLS. So the last check of the limit must follow them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from urllib3 import PoolManager
 
 
 def ask_when_connected(manager: PoolManager, ask: Callable[[], None]) -> None:
-    """All requests of this manager call `ask` first, which may raise an error of its own.
+    """All requests of this manager call `ask` first, which may raise its own error.
 
-    Its own kinds of connections are kept: those of a SOCKS proxy know the way to it.
+    Keeps the manager's kinds of connections: those of a SOCKS proxy know how to reach it.
     """
     known: dict[str, Any] = manager.pool_classes_by_scheme
     manager.pool_classes_by_scheme = {name: _gated(pool, ask) for name, pool in known.items()}
@@ -25,7 +25,7 @@ def _gated(pool: Any, ask: Callable[[], None]) -> Any:
     kind = pool.ConnectionCls
 
     def request(self: Any, *args: Any, **named: Any) -> None:
-        if self.is_closed:  # of plain HTTP: with TLS its pool connects it
+        if self.is_closed:  # plain HTTP only: the pool connects TLS connections itself
             self.connect()
         ask()
         kind.request(self, *args, **named)

@@ -41,7 +41,7 @@ _STRICT = {"fieldValidation": "Strict", "fieldManager": _MANAGER}
 class KubernetesCluster:
     """Implements ports.cluster.Cluster. Without `name`, the context's name is used.
 
-    The constructor reads kubeconfig and the environment; it raises ClusterError if they name no
+    The constructor reads kubeconfig and the environment; it raises ClusterError if they contain no
     cluster.
     """
 
@@ -66,7 +66,7 @@ class KubernetesCluster:
 
     def server_time(self) -> int:
         answer = self._transport.read("/version")
-        refuse_path(answer, "/version")  # what stands before the server has a clock of its own
+        refuse_path(answer, "/version")  # a proxy before the server has its own clock
         return answer.date
 
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
@@ -153,10 +153,10 @@ class KubernetesCluster:
         return not theirs
 
     def _is_cordoned_by_others(self, node: str) -> bool:
-        """Whether the API server knows that only others wrote the cordon.
+        """Whether the API server's managedFields show that only other writers set the cordon.
 
-        Who uncordons a node and cordons it again leaves gitbot's labels there; and a person may be
-        quicker than gitbot's own patch, which then changes nothing but labels.
+        After a person uncordons and cordons a node again, gitbot's labels are still there; and a
+        person may be faster than gitbot's own patch, which then changes nothing but labels.
         https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
         """
         answer = self._transport.read(_NODES.path(), {"fieldSelector": f"metadata.name={node}"})
@@ -183,7 +183,7 @@ class KubernetesCluster:
         self._note(ANCHOR_NAME, {ledger: head}, "the ledger's anchor")
 
     def _note(self, name: NamespacedName, noted: Mapping[str, str], what: str) -> None:
-        """Write a ConfigMap of gitbot's own."""
+        """Write one of gitbot's own ConfigMaps."""
         path = _CONFIG_MAPS.path(namespace=name.namespace, name=name.name)
         data: dict[str, Any] = {"data": dict(noted)}
         answer = self._write("PATCH", path, data, _MERGE)
@@ -216,7 +216,7 @@ class KubernetesCluster:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
         path = resource.path(namespace=name.namespace, name=name.name)
         answer = self._transport.write("DELETE", path, body)
-        if answer.status == 409 or is_absent(answer, name.name):  # another one, or gone
+        if answer.status == 409 or is_absent(answer, name.name):  # another object, or deleted
             return False
         if answer.status not in (200, 202):
             refuse(answer, resource, "delete")
@@ -250,7 +250,7 @@ def _event_order(event: KubernetesObject) -> tuple[str, NamespacedName]:
 
 
 def _plain(value: Any) -> Any:
-    """Plain dicts and lists, which is what the client turns into JSON."""
+    """Plain dicts and lists, which the client encodes as JSON."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

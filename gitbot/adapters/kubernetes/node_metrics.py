@@ -1,4 +1,4 @@
-"""Load of nodes from metrics.k8s.io, which metrics-server and others serve."""
+"""Load of nodes from metrics.k8s.io, which metrics-server and other programs serve."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SOURCE = "metrics.k8s.io"
 
 
 class MetricsApi:
-    """Implements ports.load.LoadSource: CPU and memory used, as a share of what is allocatable.
+    """Implements ports.load.LoadSource: used CPU and memory, as a share of the allocatable amount.
 
-    `kubectl top nodes` shows the same share. The API knows no deviation and no PSI.
+    `kubectl top nodes` shows the same share. The API has no deviation and no PSI.
     """
 
     def __init__(self, transport: Transport) -> None:

@@ -18,7 +18,7 @@ PAGE = 200
 
 MOST_PAGES = 5_000  # a million objects of one kind
 RESTARTS = 3
-"""How often a read starts from scratch if the server has forgotten its resourceVersion."""
+"""How often a read starts again if the server has dropped its resourceVersion."""
 
 _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
@@ -77,7 +77,7 @@ def list_all(transport: Transport, resource: Resource) -> tuple[KubernetesObject
 
 def _read_all(transport: Transport, chosen: dict[str, str]) -> _Attempt:
     reading = _Attempt()
-    # nodes first: a small list that fixes the resourceVersion of all others
+    # Nodes first: a small list that determines the resourceVersion of all others.
     for resource in sorted(LISTED, key=lambda each: each.kind != "Node"):
         version = chosen[resource.kind]
         if version:
@@ -107,7 +107,7 @@ def _list(
     path = resource.path(version)
     answer = transport.read(path, query | exact if reading.resource_version else query)
     if answer.status == 400 and reading.resource_version:
-        answer = transport.read(path, query)  # a server that keeps this resource elsewhere
+        answer = transport.read(path, query)  # a server that serves this resource at another path
     for number in count(1):
         _check(answer, resource)
         page = take(answer.body)
@@ -119,7 +119,7 @@ def _list(
         if number == MOST_PAGES:
             hint = "no cluster has so many: see what answers at the API server's address"
             raise SnapshotError(f"a list of {resource.kind} has {number} pages and more", hint=hint)
-        del answer  # one page at a time is held
+        del answer  # only one page at a time is in memory
         answer = transport.read(path, query | {"continue": page.token})  # noqa: F841 - next turn
 
 
@@ -155,10 +155,10 @@ def _served(transport: Transport) -> dict[str, list[str]]:
 
 
 def _version(resource: Resource, served: dict[str, list[str]]) -> str:
-    """The version in which to read a resource; "" if an optional one is not served."""
+    """The version to read of a resource; "" if an optional one is not served."""
     if not resource.group:
         return resource.versions[0]
     versions = served.get(resource.group, [])
     chosen = next((version for version in resource.versions if version in versions), "")
-    # a required one is asked for anyway: the answer then says what is missing
+    # A required one is requested anyway: the response then says what is missing.
     return chosen or (resource.versions[0] if resource.required else "")

@@ -26,15 +26,15 @@ from gitbot.ports.cluster import Gate, no_gate
 
 CONNECT_SECONDS = 10
 READ_SECONDS = 60
-WRITE_SECONDS = 40  # less than what the fence allows for a delivery
-LARGEST = 512 * 1024 * 1024  # bytes of an answer: a page of objects as large as etcd stores them
-_TIMES = 3  # a page that comes steadily may take longer than one silence
+WRITE_SECONDS = 40  # less than the time that a claim allows for a delivery
+LARGEST = 512 * 1024 * 1024  # bytes of a response: a page of objects as large as etcd stores them
+_TIMES = 3  # a page may take longer than one timeout if bytes keep arriving
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 """Seconds between the tries of a read; one try more than pauses."""
 
 MAX_RETRY_AFTER = 30
 _SOCKET_OPTIONS = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
-if hasattr(socket, "TCP_USER_TIMEOUT"):  # else a closed connection is still sent for minutes
+if hasattr(socket, "TCP_USER_TIMEOUT"):  # else the kernel sends closed data for minutes
     _SOCKET_OPTIONS.append((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, WRITE_SECONDS * 1000))
 _BUSY = frozenset({429, 500, 502, 503, 504})
 _GIVE = "give --kubeconfig and --context"
@@ -43,7 +43,7 @@ _ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """One complete HTTP answer."""
+    """One complete HTTP response."""
 
     status: int
     body: bytes
@@ -137,7 +137,7 @@ class Transport:
         answer = self._send_once(method, path, query, body, content_type)
         if answer.status != 401:
             return answer
-        # a token that was rotated: read the credentials again, once; a 401 changed nothing
+        # 401 changed nothing. The token may have been rotated: read the credentials again, once.
         self._client, _ = _connect(self._kubeconfig, self.context, self._ask_gate)
         answer = self._send_once(method, path, query, body, content_type)
         if answer.status == 401:
@@ -194,7 +194,7 @@ class Transport:
 
 
 def _sendable(headers: Mapping[str, str], context: str) -> dict[str, str]:
-    """Without the line end of a token's file. http.client quotes what it does not send."""
+    """Headers without the line end of a token's file. http.client would quote an invalid one."""
     bare = {name: text.strip() for name, text in headers.items()}
     if not all(text.isascii() and text.isprintable() for text in bare.values()):
         raise ClusterError(
@@ -240,11 +240,11 @@ def _connect(kubeconfig: str, context: str, ask: Callable[[], None]) -> tuple[An
             name = context or str(config.list_kube_config_contexts(file)[1]["name"])
     except ClusterError:
         raise
-    except Exception as error:  # the client passes on any error of its parts, YAML errors too
+    except Exception as error:  # the client raises any error of its parts, YAML errors included
         reason = _short(error).rstrip(".")
         if isinstance(
             error, TypeError | AttributeError | LookupError
-        ):  # about the client's insides
+        ):  # about the client's internals
             reason = f"{file} is not a kubeconfig"
         raise ClusterError(f"no cluster to talk to: {reason}", hint=_GIVE) from error
     configuration.retries = False  # this file alone decides what is repeated
@@ -284,9 +284,9 @@ def _retry_after(answer: HttpAnswer) -> float:
 
 
 def _is_untrusted(error: BaseException | None) -> bool:
-    """Whether the server's certificate was refused, which is before anything is sent.
+    """Whether the server's certificate was refused, so that nothing was sent.
 
-    All other errors of TLS may come with the answer.
+    Any other TLS error may follow the response.
     """
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__

@@ -1,1 +1,1 @@
-"""Child processes with limits: they read what others wrote, without credentials."""
+"""Child processes with limits and without credentials: they read untrusted input."""

@@ -1,7 +1,7 @@
-"""Policies of a repository in a process of their own, with limits: what exceeds them denies.
+"""Policies of a repository in a separate process with limits; exceeding them denies.
 
-The process starts with the first policy that does not ship with gitbot, and serves until this one
-ends. It is replaced when it ends early.
+The process starts with the first policy that does not ship with gitbot, and runs until this one
+ends. It is replaced if it ends early.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from gitbot.policy.worker_api import (
 )
 
 SECONDS = 5  # of processor time for one question
-_WAIT = 60  # seconds until an answer, on a machine that does other things too
+_WAIT = 60  # seconds until an answer, on a busy machine
 _TOTAL = 60  # seconds for all questions about the policies of a repository
 _MOST_MADE = 32  # MiB of compiled policies, which this process reads without limits
 _MOST_ENDS = 3  # policies of one question that may end the process
@@ -49,7 +49,7 @@ _USED_UP = "other policies used up the time for all"
 
 
 class LimitedPolicyRunner:
-    """A PolicyRunner. It is not for several threads."""
+    """A PolicyRunner. Not thread-safe."""
 
     def __init__(self, seconds: int = SECONDS) -> None:
         self.process = LimitedProcess(
@@ -82,7 +82,7 @@ class LimitedPolicyRunner:
     def failed(
         self, policies: tuple[Policy, ...], subjects: Sequence[PolicySubject]
     ) -> Iterable[Failed]:
-        """All at once; if that gives no answer, each alone, to name those that give none."""
+        """All at once; without an answer, each alone, to name those that give none."""
         if not subjects:
             return ()
         try:
@@ -106,7 +106,7 @@ class LimitedPolicyRunner:
     def tried(
         self, program: Program, subjects: Sequence[PolicySubject], *, whole: bool
     ) -> Iterator[EvaluatedStep]:
-        """What an expression gives over each. Raises LimitExceeded."""
+        """The values of an expression for each subject. Raises LimitExceeded."""
         read = reads(program)
         for place in range(0, len(subjects), _TRIED):
             values = [
@@ -158,7 +158,7 @@ def the_runner() -> LimitedPolicyRunner:
 
 
 def _question(policies: tuple[Policy, ...], subjects: Sequence[PolicySubject]) -> JudgeRequest:
-    """Only what the policies read, and what several subjects share only once."""
+    """Only the values that policies read; values that several subjects share only once."""
     read = read_by(policies, messages=True)
     places: dict[tuple[str, int], int] = {}
     values: list[Any] = []

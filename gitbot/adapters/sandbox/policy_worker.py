@@ -1,7 +1,7 @@
 """Compiles and evaluates policies: `python -m gitbot.adapters.sandbox.policy_worker`.
 
 It reads questions from standard input and writes answers to standard output until the input ends,
-under limits, without variables of its parent's environment.
+under limits, without its parent's environment variables.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-if __name__ == "__main__":  # without the face of the room, which takes four times as long to import
+if __name__ == "__main__":  # without the room's __init__, which takes four times as long to import
     _room = ModuleType("gitbot.policy")
     _room.__path__ = [str(Path(__file__).parents[2] / "policy")]
     sys.modules["gitbot.policy"] = _room
@@ -36,7 +36,7 @@ from gitbot.policy.worker_api import (
 
 MEMORY = 1024  # MiB of addresses
 ANSWER = 16  # MiB
-_COLLECT_AFTER = 200_000  # values of a question are many, and none of them is a cycle
+_COLLECT_AFTER = 200_000  # a question has many values, and no cycles
 
 
 class Compiled(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ Question = CompileRequest | JudgeRequest | EvaluateRequest
 
 
 def serve(questions: BinaryIO, answers: BinaryIO, seconds: int) -> None:
-    """Answer until there are no more questions. Each has its length before it.
+    """Answer until there are no more questions. Each starts with its length.
 
     `seconds` of processor time are for one question.
     """

@@ -1,8 +1,8 @@
-"""What a process gives up that reads what others wrote.
+"""Resource limits and the seccomp filter for workers that read untrusted input.
 
-Memory and open files are limited, processor time by question. On Linux it can open no connection,
-start no program, neither look into another process nor signal it, and change no file: a filter of
-system calls refuses that, which needs no rights.
+Memory and open files are limited, processor time by question. On Linux the process can open no
+connection, start no program, neither read another process nor signal it, and change no file: a
+filter of system calls refuses that, without any privileges.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MIB = 2**20
 
 
 def limit(memory: int) -> None:
-    """Give up what an answer does not need; `memory` in MiB. None of it can be taken back."""
+    """Drop all that an answer does not need; `memory` in MiB. This cannot be undone."""
     _at_most(resource.RLIMIT_AS, memory * _MIB)
     _at_most(resource.RLIMIT_NOFILE, _FILES)
     _at_most(resource.RLIMIT_FSIZE, 0)
@@ -43,7 +43,7 @@ def _at_most(what: int, value: int) -> None:
 
 _MACHINES = {"x86_64": 0, "aarch64": 1}
 _AUDIT_NAMES = (0xC000003E, 0xC00000B7)
-# Numbers in Linux' tables of system calls, by machine; none: it does not have it.
+# Numbers of Linux' system calls, by machine; None: the machine does not have it.
 _REFUSED: Mapping[str, tuple[int | None, int | None]] = {
     "socket": (41, 198),
     "connect": (42, 203),
@@ -94,7 +94,7 @@ _REFUSED: Mapping[str, tuple[int | None, int | None]] = {
     "lremovexattr": (198, 15),
     "fremovexattr": (199, 16),
 }
-# Opening is refused if one of these flags is set; the place is that of the flags among arguments.
+# Opening is refused if one of these flags is set; the number is the index of the flags' argument.
 _OPEN: Mapping[str, tuple[int, tuple[int | None, int | None]]] = {
     "open": (1, (2, None)),
     "openat": (2, (257, 56)),
@@ -104,7 +104,7 @@ _CHANGING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000  # refused with EPERM
-_X32 = 0x40000000  # the numbers of another convention on the same machine
+_X32 = 0x40000000  # numbers of another calling convention on the same machine
 _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER_MODE = 38, 22, 2
 
 

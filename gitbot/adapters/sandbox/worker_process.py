@@ -1,6 +1,6 @@
-"""A process under limits that answers questions: what exceeds them ends it, and nothing else.
+"""A process under limits that answers questions. Exceeding a limit ends that process only.
 
-It starts with the first question, serves until this one ends, and is replaced when it ends early.
+It starts with the first question, runs until this one ends, and is replaced if it ends early.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-_LOOK = 0.2  # seconds between two looks at whether to stop
+_LOOK = 0.2  # seconds between two checks whether to stop
 
 
 class EndedError(Exception):
-    """The process gave no answer, and why. `slow`: it used up its time, or was told to stop."""
+    """The process gave no answer, and why. `slow`: it exceeded its time, or had to stop."""
 
     def __init__(self, why: str, *, slow: bool = False) -> None:
         super().__init__(why)
@@ -26,10 +26,10 @@ class EndedError(Exception):
 
 
 class LimitedProcess:
-    """A module that is run, with its limits. It is not for several threads.
+    """A module to run with limits. Not thread-safe.
 
     `seconds` of processor time are for one question, `memory` and the longest answer in MiB.
-    `wait`: seconds until an answer, on a machine that does other things too.
+    `wait`: seconds until an answer, on a busy machine.
     """
 
     def __init__(self, module: str, *, seconds: int, memory: int, answer: int, wait: int) -> None:
@@ -38,7 +38,7 @@ class LimitedProcess:
         self.started: subprocess.Popen[bytes] | None = None
 
     def ask(self, question: bytes, stopped: Callable[[], bool] = lambda: False) -> bytes:
-        """The answer. Once `stopped`, the process is told so, by SIGTERM. Raises EndedError."""
+        """The answer. Once `stopped`, the process gets SIGTERM. Raises EndedError."""
         process = self._running()
         try:
             return self._answer(process, question, stopped)
@@ -90,7 +90,7 @@ class LimitedProcess:
         return bytes(found)
 
     def _why(self, process: subprocess.Popen[bytes]) -> EndedError:
-        """Why the process is gone."""
+        """Why the process ended."""
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=self._wait)
         code = process.returncode
@@ -114,7 +114,7 @@ class LimitedProcess:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "LC_ALL": "C"},
-                    start_new_session=True,  # Ctrl-C is for the parent, which closes it
+                    start_new_session=True,  # Ctrl-C is for the parent, which ends it
                 )
             except OSError as error:
                 raise EndedError(f"its process does not start: {error.strerror}") from error
@@ -124,7 +124,7 @@ class LimitedProcess:
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     for stream in (process.stdin, process.stdout):
-        with suppress(OSError):  # what could not be written
+        with suppress(OSError):  # unwritten data
             if stream is not None:
                 stream.close()
     process.wait()

@@ -27,7 +27,7 @@ from gitbot.model.cluster.pod import Pod
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, worsened
 
-_LOOKS = 16  # how often the rest of a loss is asked whether it surely fits
+_LOOKS = 16  # attempts to prove that the remaining pods of a loss fit
 _RESTARTING = ("Always", "RerunOnFailure")
 VmFilter = Callable[[NamespacedName], bool]
 
@@ -48,9 +48,9 @@ class Restart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLoss:
-    """What follows from the loss of some nodes.
+    """The consequences of losing some nodes.
 
-    `off` are VMs that nobody starts again. `others` counts other pods that find no place. `broken`
+    `off` are VMs that nothing starts again. `others` counts other pods without a place. `broken`
     are breaches that are new or worse.
     """
 
@@ -66,7 +66,7 @@ class NodeLoss:
 
 
 class LossSimulation:
-    """Asks one snapshot what the loss of nodes would do; the questions do not change each other."""
+    """Simulates the loss of nodes of one snapshot; questions do not affect each other."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class LossSimulation:
         places: Mapping[NamespacedName, str] | None = None,
         closed: Iterable[str] = (),
     ) -> None:
-        """Asks about VMs at other `places` than now, with nodes that are `closed` to more."""
+        """`places` replace the VMs' current nodes; `closed` nodes take no more pods."""
         self._snapshot, self._rules = snapshot, rules
         self._instances = Instances.of(snapshot)
         self._world = World.of(snapshot)
@@ -111,7 +111,7 @@ class LossSimulation:
     def _follows(
         self, nodes: Iterable[str], *, reasons: bool, about: VmFilter | None = None
     ) -> NodeLoss | None:
-        """As `of`; None as soon as it is certain that each VM that `about` is about lands."""
+        """As `of`; None as soon as each VM selected by `about` is certain to find a place."""
         lost = tuple(sorted(set(nodes)))
         world = self._world.fork()
         world.cordon(*lost)
@@ -145,7 +145,7 @@ class LossSimulation:
         )
 
     def grown(self, vm: NamespacedName, count: int) -> tuple[Restart, ...]:
-        """Where so many more VMs like this one would start, one after the other."""
+        """Where `count` more VMs like this one would start, one after the other."""
         world, item = self._world.fork(), self._instances[vm]
         pod, nothing = self._new_pod(item), self._mask(())
         found = []
@@ -160,9 +160,9 @@ class LossSimulation:
     def not_survived(
         self, groups: Iterable[tuple[str, ...]], about: VmFilter = every_vm
     ) -> Iterator[NodeLoss]:
-        """Those of the groups of nodes whose loss leaves a VM without a place.
+        """Losses of node groups that would leave at least one VM without a place.
 
-        `about` says which VMs count; all of them take room.
+        Only VMs selected by `about` count; all take room.
         """
         world = self._world.fork()
         for nodes in groups:
@@ -172,7 +172,7 @@ class LossSimulation:
                     yield loss
 
     def _surely_survived(self, world: World, nodes: Collection[str], about: VmFilter) -> bool:
-        """A quick proof. The world is left as it was."""
+        """A quick proof that every VM finds a place. Leaves the world as it was."""
         back, _ = self._starting(nodes)
         if not any(about(item.name) for item, _ in back):
             return True
@@ -180,7 +180,7 @@ class LossSimulation:
         newcomers = PlacementBound(world, [pod for _, pod in (*back, *self._others(gone))])
         wanted, closed = [pod for item, pod in back if about(item.name)], self._mask(nodes)
         if not any(pod.spread for pod in wanted) and newcomers.surely_fit(wanted, closed):
-            return True  # but for spread, what is still there can only close nodes
+            return True  # except for spread, the remaining pods can only close nodes
         for pod in gone:
             world.remove(pod)
         sure = newcomers.surely_fit(wanted, closed)
@@ -191,7 +191,7 @@ class LossSimulation:
     def _starting(
         self, nodes: Collection[str]
     ) -> tuple[list[tuple[Instance, Pod]], tuple[NamespacedName, ...]]:
-        """The VMs of the nodes that start again, with their new pods; the others by name."""
+        """The VMs of the nodes that start again, with their new pods; the other VMs by name."""
         back, off = [], []
         for node in nodes:
             for name in self._on_node.get(node, ()):
@@ -203,11 +203,11 @@ class LossSimulation:
         return back, tuple(sorted(off))
 
     def _others(self, gone: Iterable[Pod]) -> list[tuple[None, Pod]]:
-        """The pods that come back and are not VMs."""
+        """The pods that their controllers create again and that are not VMs."""
         return [(None, pod.replace(node="")) for pod in gone if self._is_replaced(pod)]
 
     def _new_pod(self, item: Instance) -> Pod:
-        """The pod of a new start: from the VM's template, with what its running pod asks for."""
+        """The pod of a new start: from the VM's template, with the requests of its running pod."""
         made = self._instances.starts
         if item.name not in made:
             made[item.name] = self._made(item)
@@ -240,7 +240,7 @@ class LossSimulation:
         return item.vmi
 
     def _is_replaced(self, pod: Pod) -> bool:
-        """Whether a controller makes the pod again on another node."""
+        """Whether a controller creates the pod again on another node."""
         owner = controller_of(self._objects.get(pod.name))
         if CREATED_BY in pod.labels or owner is None:
             return False
@@ -282,9 +282,9 @@ def _starts_again(item: Instance) -> bool:
 def _ends(
     world: World, pods: Sequence[Pod], closed: Mask, wanted: Collection[NamespacedName] = ()
 ) -> dict[NamespacedName, str] | None:
-    """Where each pod lands, "" if nowhere. What waits is tried again when others have landed.
+    """The node of each pod, "" if none. Pods that wait are tried again after others are placed.
 
-    None as soon as all `wanted` pods, if there are any, have landed or surely will.
+    None as soon as all `wanted` pods, if there are any, have a place or are certain to get one.
     """
     ends = {pod.name: "" for pod in pods}
     waiting, step = list(pods), len(pods) // _LOOKS + 1

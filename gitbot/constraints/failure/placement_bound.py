@@ -1,7 +1,7 @@
-"""A proof without a search that pods find places, in whatever order, wherever each of them lands.
+"""A proof without a search that pods find places, in any order and on any of their nodes.
 
 A pod finds none only if each node that takes it now is closed to it by then: filled by the others,
-or taken by terms. Both are counted from above, so no proof is wrong.
+or taken by terms. Both counts are upper bounds, so no proof is wrong.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gitbot.model.cluster.pod import Pod
 
 
 class PlacementBound:
-    """Pods that come to a world together, by what they ask for and by the terms between them."""
+    """Pods that are added to a world together, by their requests and the terms between them."""
 
     def __init__(self, world: World, pods: Sequence[Pod]) -> None:
         self._world = world
@@ -55,25 +55,25 @@ class PlacementBound:
         return found
 
     def surely_fit(self, pods: Sequence[Pod], closed: Mask) -> bool:
-        """Whether each of these newcomers finds a node outside `closed`. False: not proven."""
+        """Whether each of these pods finds a node outside `closed`. False: not proven."""
         return all(self._finds_place(pod, closed) for pod in pods)
 
     def _finds_place(self, pod: Pod, closed: Mask) -> bool:
         shared = any(self._claims[pod.namespace, claim] > 1 for claim in pod.claims)
         if pod.affinity.required_pods or shared:
-            return False  # where the first of them lands decides
+            return False  # depends on where the first of them is placed
         nodes = self._world.mask(pod) & ~closed
         open_now = int(nodes.sum())
         if open_now - self._most_closed_by_terms >= len(self._pods):
-            return True  # as below, without a look at each term
+            return True  # the same result without checking each term
         left = open_now - self._closed_by_terms(pod, nodes)
         if left >= len(self._pods):
-            return True  # each of the others closes the node on which it lands
+            return True  # each of the others closes the node that it takes
         limited = pod.volumes and self._world.state.facts.storage.drivers
         return not (pod.ports or limited) and left > self._filled(pod, nodes)
 
     def _filled(self, pod: Pod, nodes: Mask) -> int:
-        """On at most so many nodes do the others leave less room than the pod asks for."""
+        """Upper bound of the nodes on which the others leave too little room for the pod."""
         state = self._world.state
         most = 0
         for name, amount in self._world.asks(pod).items():
@@ -85,7 +85,7 @@ class PlacementBound:
 
     @cached_property
     def _most_closed_by_terms(self) -> int:
-        """As if each of the others closed the largest domain of every key that one names."""
+        """Upper bound as if each of the others closed the largest domain of every key in a term."""
         pods = self._pods.values()
         keys = {term.topology_key for pod in pods for term in pod.affinity.required_anti}
         keys |= {one.topology_key for pod in pods for one in pod.spread if one.hard}
@@ -93,7 +93,7 @@ class PlacementBound:
         return largest * (len(self._pods) - 1)
 
     def _closed_by_terms(self, pod: Pod, nodes: Mask) -> int:
-        """At most so many of the nodes go to anti-affinity and spread: a domain for each other."""
+        """Upper bound of the nodes closed by anti-affinity and spread: a domain per other pod."""
         if not self._apart_by_terms:
             return 0
         closing: defaultdict[str, set[NamespacedName]] = defaultdict(set)
@@ -107,7 +107,7 @@ class PlacementBound:
         return lost
 
     def _apart(self, pod: Pod) -> Iterator[tuple[str, NamespacedName]]:
-        """Topology keys with the newcomers that may close a domain of it to the pod."""
+        """Topology keys with the pods that may close one of its domains to this pod."""
         state = self._world.state
         for term in pod.affinity.required_anti:
             for name in self._candidates(term.selector.one_label):

@@ -1,4 +1,4 @@
-"""Whether every VM finds another place after any single loss, before a plan and after it."""
+"""Whether every VM finds another place after any single loss, before and after a plan."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def resilience(
     levels: Sequence[LossLevel],
     namespaces: Sequence[str] = ("*",),
 ) -> tuple[Resilience, ...]:
-    """For each level its losses that leave a VM without a place, before the plan and after it.
+    """For each level, its losses that leave a VM without a place, before and after the plan.
 
-    VMs of other namespaces than those that match a pattern take room, and are not counted.
+    VMs in namespaces that match no pattern take room and are not counted.
     """
 
     def about(vm: NamespacedName) -> bool:
@@ -35,7 +35,7 @@ def resilience(
     before, instances = LossSimulation(snapshot), Instances.of(snapshot)
     places = {
         move.vm.namespaced_name: move.to.node
-        for move in plan.moves  # approved some time ago, maybe: what it names may be gone
+        for move in plan.moves  # an approved plan may be old: its VM or node may no longer exist
         if move.vm.namespaced_name in instances and move.to.node in instances.nodes
     }
     closed = _closed(plan, goals, instances.nodes)
@@ -53,7 +53,7 @@ def resilience(
 def _closed(
     plan: PlacementPlan, goals: Iterable[Goal], known: Mapping[str, object]
 ) -> tuple[str, ...]:
-    """The nodes that are still out of service when the last move of a drain has ended.
+    """The nodes that are still out of service after the last move of a drain.
 
     If nodes return within the plan, those are the last that it empties.
     """

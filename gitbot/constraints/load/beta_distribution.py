@@ -1,7 +1,7 @@
-"""The distribution function of the beta distribution, in floats.
+"""The cumulative distribution function of the beta distribution, in floats.
 
 Continued fraction of the regularised incomplete beta function (DLMF 8.17.22), evaluated by Lentz's
-method; absolute error below 1e-12 for parameters as loads give them.
+method; absolute error below 1e-12 for the parameters that loads give.
 """
 
 from __future__ import annotations

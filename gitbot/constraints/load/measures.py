@@ -1,4 +1,4 @@
-"""Measured load as load-aware scorers and checks of targets see it."""
+"""Measured load for load-aware scorers and for checks of targets."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def loads_of(load: ClusterLoad) -> Mapping[str, NodeLoad]:
 def strained(
     node: KubernetesObject, values: Mapping[str, LoadValue], *, now: int, limit: int
 ) -> Iterator[str]:
-    """What speaks against a node as a target, though the scheduler takes it.
+    """Reasons against a node as a target that the scheduler does not check.
 
     Its pressure conditions, PSI above `limit` (hundredths of a percent), and CPU used outside pods
-    above what is kept back from them (capacity - allocatable): then requests are not guaranteed.
+    above the reserve (capacity - allocatable): then requests are not guaranteed.
     """
     for condition in at(node, "status", "conditions", default=()):
         if condition.get("type") in _CONDITIONS and condition.get("status") == "True":

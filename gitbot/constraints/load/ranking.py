@@ -23,7 +23,7 @@ NAMES = (MOST_ALLOCATED, *sorted(LOAD_SCORERS))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Which scorers a profile has besides the default ones, each with weight 1.
+    """The scorers of a profile besides the default ones, each with weight 1.
 
     `names` are from `NAMES`: MostAllocated is NodeResourcesFit's other strategy and replaces
     LeastAllocated; the others use `loads`, the measured load by node.

@@ -19,7 +19,7 @@ from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.kubernetes.quantities import milli, units_of
 
 TARGET_PERCENT = 40
-DEFAULT_MILLI = 1000  # of a container that names no cpu
+DEFAULT_MILLI = 1000  # of a container without a cpu request
 MARGIN, SENSITIVITY = 1.0, 1.0
 WINDOW, LIMIT_WEIGHT, LARGEST_SHARE = 5, 0.5, 0.99
 
@@ -28,7 +28,7 @@ _Amounts = dict[str, int]  # cpu in milli, memory in bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A node as these scorers see it: the object, its load, and the pods that run on it."""
+    """A node for these scorers: the object, its load, and the pods that run on it."""
 
     node: KubernetesObject
     load: NodeLoad
@@ -117,7 +117,7 @@ def _risk(
     mine: tuple[int, ...],
     measure: LoadMeasure | None,
 ) -> float:
-    """Half the share of limits that cannot be kept, half the chance of use beyond requests."""
+    """Half the share of limits beyond the node, half the chance of use beyond requests."""
     requests, limits = before
     asked, limit = min(requests + mine[0], capacity), limits + mine[1]
     beyond = (limit - capacity) / (limit - asked) if limit > capacity else 0.0
@@ -128,7 +128,7 @@ def _risk(
 
 
 def _kept(measure: LoadMeasure, requests: int, limits: int, capacity: int) -> float:
-    """The probability that the load stays within what is requested, given the limits."""
+    """The probability that the load stays within the requests, given the limits."""
     if capacity <= 0:
         return 1.0
     mean, spread = _clamped(measure.average / 100), _clamped(measure.deviation / 100)

@@ -1,4 +1,4 @@
-"""Running VMs of a snapshot with their launcher pods: who holds which place."""
+"""Running VMs of a snapshot with their launcher pods, and the places that these take."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One VM: its VMI, VM object, and launcher pods that hold a place.
+    """One VM: its VMI, VM object, and launcher pods that take a place.
 
     `node` is where it runs (status.nodeName). `source_pod` is the active launcher pod, None if the
     snapshot has none. `others` are further launcher pods with a node: targets of a running
-    migration, or a source that is still there.
+    migration, or a source that has not ended.
     """
 
     name: NamespacedName
@@ -125,7 +125,7 @@ class Instances(Mapping[NamespacedName, Instance]):
         return len(self._instances)
 
     def values(self) -> ValuesView[Instance]:
-        return self._instances.values()  # as inherited, but without a look-up of each
+        return self._instances.values()  # faster than the inherited method, which looks up each
 
     @cached_property
     def vmis(self) -> Mapping[NamespacedName, KubernetesObject]:
@@ -147,12 +147,12 @@ class Instances(Mapping[NamespacedName, Instance]):
 
     @cached_property
     def targets(self) -> dict[NamespacedName, Pod]:
-        """The target pods that were made so far (`kubevirt_target.target_of`)."""
+        """The target pods that were made so far (`target_pod.target_of`)."""
         return {}
 
     @cached_property
     def starts(self) -> dict[NamespacedName, Pod]:
-        """The pods of new starts that were made so far (`losses.Losses`)."""
+        """The pods of new starts that were made so far (`node_loss`)."""
         return {}
 
     @cached_property
@@ -216,7 +216,7 @@ def _by_namespace(
 
 
 def _role(pod: KubernetesObject) -> StandingPod | _Launched | None:
-    """What a pod is to the VMs, None if it holds no place or belongs to somebody else's VMI."""
+    """A pod's role for the VMs; None if it takes no place or belongs to another namespace's VMI."""
     node = (pod.get("spec") or {}).get("nodeName")
     if not node or is_final(pod):
         return None
@@ -237,7 +237,7 @@ def _instance(
     if is_final(vmi):
         return Instance(name=name, vmi=vmi, vm=vm)
     node = str(at(vmi, "status", "nodeName", default=""))
-    if len(pods) == 1 and at(pods[0], "spec", "nodeName") == node:  # as nearly all
+    if len(pods) == 1 and at(pods[0], "spec", "nodeName") == node:  # the usual case
         return Instance(name=name, vmi=vmi, vm=vm, node=node, source_pod=pods[0])
     ours = [pod for pod in pods if at(pod, "spec", "nodeName") == node]
     active = at(vmi, "status", "activePods", default={})

@@ -1,4 +1,9 @@
-"""Capacity and rules while VMs move: both pods of a migration hold their place until it ends."""
+"""Capacity and rules while VMs move.
+
+KubeVirt starts the target pod before the source pod ends, and either may be the one that stays. So
+both count in capacity and in the rules until the migration ends. Planner and replay try many moves:
+every change can be undone (`mark`, `undo_to`), which is faster than a copy.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +39,15 @@ from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, afte
 from gitbot.model.plan.problem import Pin, PlacementProblem, Target
 
 _Undo = tuple[Callable[..., None], tuple[Any, ...]]
-"""A method and its arguments. It holds no reference to its MigrationState, so that can be freed."""
+"""A method and its arguments. Without a reference to the MigrationState, it can be freed."""
 
 
 class MigrationState:
     """World, occupancy and rules of one problem while moves start and finish. Mutable; forks.
 
-    A started move holds source and target in capacity and in the rules, until `finish` gives back
-    the source or `fail` gives back the target. Migrations of others that run at the snapshot hold
-    both places throughout, and so does a reservation.
+    A started move takes source and target in capacity and in the rules, until `finish` frees the
+    source or `fail` frees the target. Foreign migrations that run in the snapshot take both places
+    throughout; a reservation occupies its place, too.
     """
 
     world: World
@@ -59,13 +64,13 @@ class MigrationState:
         self.zone_key = zone
         self._occupancy = dict(instances.occupancy())
         self._home = dict(instances.homes)
-        self._held: dict[NamespacedName, NamespacedName | None] = {}  # other than source pods
+        self._held: dict[NamespacedName, NamespacedName | None] = {}  # if not its source pod
         self._moving: dict[NamespacedName, tuple[str, str]] = {}
         self._started: dict[NamespacedName, NamespacedName] = {}
         self._count = 0
         self._undo: list[_Undo] = []
         self._rules = MovingRules(rules, world.state.columns, self._occupancy, self._moving)
-        self._on: dict[str, set[NamespacedName]] | None = None  # made at the first question
+        self._on: dict[str, set[NamespacedName]] | None = None  # made when first needed
         self._quotas = {
             namespace: quotas_of(objects, world.pods_in(namespace))
             for namespace, objects in instances.quotas.items()
@@ -73,7 +78,7 @@ class MigrationState:
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> MigrationState:
-        """The state at the snapshot: running migrations hold both places, reservations count."""
+        """The state of the snapshot: running migrations and reservations occupy their places."""
         transit = cls(
             world=World.of(problem.snapshot),
             instances=Instances.of(problem.snapshot),
@@ -97,7 +102,7 @@ class MigrationState:
 
     @property
     def occupancy(self) -> Occupancy:
-        """VMI to the nodes where it holds a place now (a view)."""
+        """VMI to the nodes where it takes a place now (a view)."""
         return MappingProxyType(self._occupancy)
 
     @property
@@ -106,7 +111,7 @@ class MigrationState:
         return MappingProxyType(self._moving)
 
     def mark(self) -> int:
-        """The present state, for `back`."""
+        """The present state, for `undo_to`."""
         return len(self._undo)
 
     def undo_to(self, mark: int) -> None:
@@ -116,7 +121,7 @@ class MigrationState:
             undo(self, *arguments)
 
     def moved(self) -> frozenset[tuple[NamespacedName, str]]:
-        """The VMs that have moved, with their nodes. With cordons, that is the whole state."""
+        """The VMs that have moved, with their nodes. With cordons, this is the whole state."""
         own, held = self.instances.source_pod_of, self._held
         return frozenset((vm, self._home[vm]) for vm, pod in held.items() if pod != own(vm))
 
@@ -125,7 +130,7 @@ class MigrationState:
         return self._rules.over(vm)
 
     def on(self, node: str) -> tuple[NamespacedName, ...]:
-        """The VMs that hold a place on a node, sorted."""
+        """The VMs that take a place on a node, sorted."""
         if self._on is None:
             self._on = defaultdict(set)
             for vm, nodes in self._occupancy.items():
@@ -142,13 +147,13 @@ class MigrationState:
         return pinned(target_of(self.instances, vm), added or {})
 
     def asks(self, vm: NamespacedName) -> Mapping[str, int]:
-        """What a target pod takes, for the resources that the scheduler checks; one of `pods`."""
+        """Requests of the target pod, of the resources that the scheduler checks; `pods` is 1."""
         return resources.asks(target_requests(self.instances, vm))
 
     def selector(self, pin: Pin, node: str) -> Mapping[str, str]:
         """The addedNodeSelector that pins a move: hostname or zone of the node, or nothing.
 
-        Also empty if the node lacks the label: such a move cannot be pinned.
+        Empty, too, if the node lacks the label: such a move cannot be pinned.
         """
         key = {Pin.NODE: HOSTNAME, Pin.ZONE: self.zone_key}.get(pin, "")
         found = self.world.node(node)
@@ -168,13 +173,13 @@ class MigrationState:
         return next((text for text in found if text), "")
 
     def landings(self, vm: NamespacedName, pin: Pin, node: str) -> tuple[str, ...]:
-        """The nodes among which the scheduler chooses for that pin now, sorted."""
+        """The nodes from which the scheduler would choose for that pin now, sorted."""
         return self.world.feasible(self.target_pod(vm, self.selector(pin, node)))
 
     def allowed(
         self, vm: NamespacedName, pin: Pin, target: Target | None = None
     ) -> tuple[str, ...]:
-        """The nodes of `options` that are ok, sorted. Faster, because it skips words and scores."""
+        """The nodes of `options` that are ok, sorted. Faster: it makes no texts or scores."""
         numbers = np.flatnonzero(self.feasible(vm, pin, target))
         return tuple(self.world.state.columns.names[number] for number in numbers)
 
@@ -210,7 +215,7 @@ class MigrationState:
         return node_options(self, answer(self, vm, pin, target or Target()))
 
     def class_of(self, vm: NamespacedName) -> Hashable | None:
-        """As `pod_class.class_of`, for the VM's target pod."""
+        """`pod_equivalence.class_of` for the VM's target pod."""
         return class_of(self.world, self.target_pod(vm))
 
     def totals(self, vm: NamespacedName, numbers: Numbers) -> Numbers:
@@ -218,7 +223,7 @@ class MigrationState:
         return self.world.totals(self.target_pod(vm), numbers)
 
     def start(self, vm: NamespacedName, node: str) -> None:
-        """Start a move: from now on the target pod holds its place. Nothing is checked.
+        """Start a move: from now on the target pod occupies its place. Nothing is checked.
 
         Raises Bug if the VM moves already, does not run, or is there already.
         """
@@ -273,7 +278,7 @@ class MigrationState:
         del self._moving[vm], self._started[vm]
 
     def lift(self, vm: NamespacedName) -> None:
-        """Remove a VM completely, with its places in the rules, to see what would fit then."""
+        """Remove a VM completely, with its places in the rules, to test what would fit then."""
         uid = self.instances[vm].uid
         for node in sorted(self._occupancy.get(vm, ())):
             for pod in self.world.pods_on(node):
@@ -282,9 +287,9 @@ class MigrationState:
         self._occupy(vm, frozenset())
 
     def reserve(self, vm: NamespacedName, node: str) -> None:
-        """Hold a place for a VM that another approved request will move there.
+        """Take a place for a VM that another approved request will move there.
 
-        Does nothing if the VM is unknown, holds the place already, or the node does not exist.
+        Does nothing if the VM is unknown, takes the place already, or the node does not exist.
         """
         known = vm in self.instances and self.world.node(node) is not None
         if known and node not in self._occupancy.get(vm, frozenset()):
@@ -305,7 +310,7 @@ class MigrationState:
     def worsened_by(
         self, vm: NamespacedName, node: str, *, required: bool = True
     ) -> tuple[Breach, ...]:
-        """The breaches that starting this move now would add, in any outcome.
+        """The breaches that starting this move now would add, whatever its outcome.
 
         Required rules only, or (`required=False`) the preferred ones only.
         """
@@ -321,7 +326,7 @@ class MigrationState:
         return self._rules.worsened(number, vm, self.node_of(vm), node)
 
     def rule_mask(self, vm: NamespacedName, asked: Mask, only: Sequence[int] | None = None) -> Mask:
-        """The asked nodes where a move may start without making a rule worse; as MovingRules."""
+        """The nodes of `asked` where a move may start without making a rule worse."""
         return self._rules.rule_mask(vm, self.node_of(vm), asked, only)
 
     def _occupy(self, vm: NamespacedName, nodes: frozenset[str]) -> None:

@@ -1,4 +1,4 @@
-"""Where the target pod of one move may land, for each kind of pin, and why not elsewhere."""
+"""Which nodes may take the target pod of one move, for each kind of pin, and why not the others."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ class NodeAnswers:
     target: Target
     schedulable: Mask
     wanted: Mask
-    kept: Mask  # no required rule is worsened there
+    kept: Mask  # no required rule gets worse there
     ok: Mask
-    refusal: str  # against every node
+    refusal: str  # of every node
 
     def reasons(self, number: int) -> tuple[str, ...]:
         world = self.movable.world
@@ -103,9 +103,9 @@ class NodeAnswers:
         return tuple(lines)
 
     def _words(self, rule: RuleConstraint, worse: tuple[Breach, ...], node: str) -> str:
-        """The rule's own words about this VM and node, else what would get worse.
+        """The rule's explanation for this VM and node, else what would get worse.
 
-        A rule that depends on who stays behind may get worse for another VM than this one.
+        A rule that depends on the VMs that stay behind may get worse for another VM than this one.
         """
         said = rule.explain(self.vm, node, self.movable.occupancy) if monotone(rule) else ""
         return said or "; ".join(breach.message for breach in worse)
@@ -132,7 +132,7 @@ class NodeAnswers:
         return self.movable.world.judge(self.movable.target_pod(self.vm))
 
     def _elsewhere(self, number: int) -> str:
-        """Says so if the node itself is fine, but the scheduler may choose one that is not."""
+        """The text if the node itself is ok, but the scheduler may choose one that is not."""
         columns = self.movable.world.state.columns
         same = _alike(self.movable, self.pin, number) & self.schedulable
         bad = [columns.names[n] for n in np.flatnonzero(same & ~(self.wanted & self.kept))]
@@ -170,7 +170,7 @@ def answer(movable: LandingContext, vm: NamespacedName, pin: Pin, target: Target
 
 
 def pinned_mask(movable: LandingContext, vm: NamespacedName, target: Target) -> Mask:
-    """`answer(...).ok` for a move that is pinned to its node, without the work for the words."""
+    """`answer(...).ok` for a move that is pinned to its node, without the texts."""
     columns = movable.world.state.columns
     if movable.refusal(vm):
         return columns.nowhere()

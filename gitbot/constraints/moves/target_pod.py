@@ -1,4 +1,4 @@
-"""The pod that a live migration would create, decoded: what we ask the scheduler about."""
+"""The pod that a live migration would create, decoded for the scheduler's filters."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def target_of(
 
 
 def target_requests(instances: Instances, vmi_name: NamespacedName) -> Requests:
-    """The requests of `target_of`, read from the running pod alone where that gives all of them.
+    """The requests of `target_of`, read from the running pod alone if it has all of them.
 
-    For counting VMs that nobody moves: their target pods are not made for it.
+    Counts VMs that no plan moves, without making their target pods.
     """
     instance = instances[vmi_name]
     spec = (instance.source_pod or {}).get("spec") or {}
@@ -78,7 +78,7 @@ def target_object(
 ) -> KubernetesObject:
     """The target pod as the API server would store it. SnapshotError if the VMI is malformed.
 
-    Unless it is asked for as a `whole`, what follows from the running pod is not worked out again.
+    Unless `whole`, parts that follow from the running pod are not computed again.
     """
     with decoding("VirtualMachineInstance", {"metadata": _metadata(instance)}):
         return _target_object(instances, instance, added, whole=whole)
@@ -146,7 +146,7 @@ def _vmi_of(instance: Instance) -> KubernetesObject:
 
 
 def _resized(vmi: KubernetesObject) -> bool:
-    """Whether the VMI asks for more or less than its pod has. The next pod gets that amount."""
+    """Whether the VMI requests another amount than its pod has. The next pod gets that amount."""
     return any(
         (condition_of(vmi, name) or {}).get("status") == "True"
         for name in ("HotVCPUChange", "HotMemoryChange")

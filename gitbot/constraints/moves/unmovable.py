@@ -1,4 +1,4 @@
-"""What on a node no migration can take away: VMs that are bound to it, and other pods."""
+"""What no migration can remove from a node: VMs that are bound to it, and other pods."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bound(item: Instance) -> str:
 
 
 def pods_that_stay(snapshot: ClusterSnapshot) -> Iterator[tuple[str, NamespacedName]]:
-    """Node and name of running pods that are not launcher pods, but for those of every node."""
+    """Node and name of running pods that are neither launcher pods nor pods of a DaemonSet."""
     for pod in snapshot.of("Pod"):
         node = at(pod, "spec", "nodeName", default="")
         if node and not is_final(pod) and CREATED_BY not in labels_of(pod):

@@ -1,4 +1,4 @@
-"""Checks in words: what a person should know about a VM before it moves."""
+"""Warnings for people about a VM before it moves."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _quota(instances: Instances, pod: Pod, world: World) -> Iterator[Check]:
 
 
 def _own_pod(instance: Instance, pod: Pod, world: World) -> Iterator[Check]:
-    """Anti-affinity against the VM's own running pod: the usual trap of zone rules."""
+    """Anti-affinity against the VM's own running pod: a frequent error in zone rules."""
     if instance.source_pod is None:
         return
     own = Pod.from_object(instance.source_pod)

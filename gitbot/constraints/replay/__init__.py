@@ -1,1 +1,1 @@
-"""A plan state by state through the constraints' own checks. It trusts no planner."""
+"""Checks a plan state by state with the constraints' own checks, independently of the planner."""

@@ -18,9 +18,9 @@ from gitbot.model.text.instants import Interval, format_instant
 def limit_findings(
     order: MoveOrder, problem: PlacementProblem, foreign: tuple[tuple[str, str], ...], world: World
 ) -> Iterator[Finding]:
-    """Check slots, source nodes, target nodes and zones at each start, by the estimated times.
+    """Check slots, source nodes, target nodes and zones at each start, by estimated times.
 
-    Migrations of others count. A move that runs alone keeps every limit: it waits for its slot.
+    Foreign migrations count, too. A move that runs alone keeps every limit: it waits for its slot.
     """
     running: list[tuple[int, int]] = []  # estimated end, number of the move
     for start, group in groupby(enumerate(order.starts), key=lambda item: item[1] or 0):

@@ -23,7 +23,7 @@ def move_findings(
     home: Mapping[NamespacedName, str],
     goal: Goal | None,
 ) -> Iterator[Finding]:
-    """`home`: where each VM runs when the move starts; `goal`: that of the move's request."""
+    """`home`: the node of each VM when the move starts; `goal`: the goal of the move's request."""
     name = move.vm.namespaced_name
     instance = instances.get(name)
     if instance is None or instance.vmi is None or name not in home:
@@ -74,7 +74,7 @@ def pin_findings(move: Move, pod: Pod) -> Iterator[Finding]:
 
 
 def _pin(move: Move, world: World) -> Iterator[Finding]:
-    """Check that the selector means what the pin says on the target node, and nothing else."""
+    """Check that the selector selects exactly what the pin promises for the target node."""
     node = world.node(move.to.node)
     if node is None:
         return

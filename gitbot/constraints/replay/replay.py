@@ -1,8 +1,8 @@
 """Replay: carry out a plan move by move on the snapshot and check every state.
 
 This is an independent check. It uses no reasoning of the planner, only the scheduler's filters, the
-rules' own counts, the limits and the calendar. Both pods of a move hold their place while it runs;
-moves may start and end in any order that what they wait for allows, and each may fail.
+rules' own counts, the limits and the calendar. While a move runs, both of its pods count;
+moves may start and end in any order that their dependencies allow, and each may fail.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Player:
         self._rules = grouped(
             (vm, number) for number, rule in enumerate(problem.rules) for vm in rule.members & moved
         )
-        self._watches: dict[int, RuleWatch] = {}  # made with the first move of a member
+        self._watches: dict[int, RuleWatch] = {}  # made when the first member moves
         self._of_vm: dict[VmRef, list[int]] = defaultdict(list)
         self._cordons = _cordons(problem, order)
 
@@ -162,7 +162,7 @@ class _Player:
             yield from _unpinned_findings(move, pod, self.playback.stages(beside))
 
     def _cordon(self, number: int, nodes: Sequence[str]) -> None:
-        """Nodes that gitbot cordons are unschedulable once a move of their group may have begun."""
+        """Cordon nodes once a move of their group may have started: gitbot does so then."""
         back = int(self.order.moves[number].after_return)
         for node in nodes:
             before, world = self.order.before, self.playback.world
@@ -186,7 +186,7 @@ def _refusal(move: Move, pod: Pod, world: World) -> Iterator[Finding]:
 
 
 def _unpinned_findings(move: Move, pod: Pod, stages: Stages) -> Iterator[Finding]:
-    """Nodes outside allowedNodes that the scheduler may choose, before or after the others."""
+    """Nodes outside allowedNodes that the scheduler may choose, before or after the other moves."""
     places: set[str] = set()
     for stage in (0, 2):
         places.update(stages.all_at(stage).feasible(pod))

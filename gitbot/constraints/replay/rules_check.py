@@ -13,7 +13,7 @@ from gitbot.model.plan.plan import Move
 
 
 class RuleWatch:
-    """One required rule while a plan runs. Tell it each move of its VMs, in the plan's order."""
+    """One required rule while a plan runs. Report each move of its VMs in the plan's order."""
 
     def __init__(self, rule: RuleConstraint, occupancy: Occupancy, order: MoveOrder) -> None:
         self._rule = rule
@@ -23,7 +23,7 @@ class RuleWatch:
         self._worse: set[int] = set()
 
     def findings(self, number: int) -> Iterator[Finding]:
-        """What this move, or one beside it, makes worse: each state compared to the one before."""
+        """What this move, or a parallel one, makes worse: each state compared to the one before."""
         moves, before = self._order.moves, self._order.before[number]
         ended = [other for other in self._seen if before >> other & 1]
         beside = [other for other in self._seen if not before >> other & 1]

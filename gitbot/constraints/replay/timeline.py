@@ -1,4 +1,4 @@
-"""The world while the moves of a plan run: who holds a place when one of them starts."""
+"""The world while the moves of a plan run: which pods take a place when a move starts."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from gitbot.model.plan.plan import Move
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Held:
-    """The place that a move takes, its target pod, and the one that it frees, the replaced pod."""
+    """The places of a move: its target pod, and the pod that it replaces."""
 
     target: NamespacedName
     source: Pod | None
 
 
 class PlanTimeline:
-    """The moves so far. All run in `world`, with both pods.
+    """The moves so far. All of them run in `world`, with both pods.
 
-    If the sources of ended moves matter to a question, they are taken out for it and put back for
-    the next.
+    For a check that depends on ended moves, their source pods are removed, and added again for the
+    next.
     """
 
     def __init__(self, instances: Instances, world: World, order: MoveOrder) -> None:
@@ -38,9 +38,9 @@ class PlanTimeline:
         self.held: dict[int, _Held] = {}
         self._instances = instances
         self._order = order
-        self._pods: dict[NamespacedName, NamespacedName] = {}  # targets of moves so far
+        self._pods: dict[NamespacedName, NamespacedName] = {}  # target pods of the moves so far
         self._targets: dict[NamespacedName, Pod] = {}
-        self._gone: set[int] = set()  # moves whose source pod is taken out
+        self._gone: set[int] = set()  # moves whose source pod is removed
         self._leaving: dict[str, list[int]] = {}
         self._social: list[int] = []
         self._placed = 0
@@ -75,7 +75,7 @@ class PlanTimeline:
         return self._pods.get(vm) or self._instances.source_pod_of(vm)
 
     def look(self, number: int, *, everywhere: bool) -> None:
-        """Take out exactly the sources of the moves that have ended when this one starts.
+        """Remove exactly the sources of the moves that have ended when this one starts.
 
         Only sources on its target and of VMs with terms; all of them with `everywhere`.
         """
@@ -131,7 +131,7 @@ class PlanTimeline:
 
 
 def depends_on_other_pods(pod: Pod) -> bool:
-    """Whether the pod's own required terms look at pods of other VMs."""
+    """Whether the pod's own required terms depend on pods of other VMs."""
     own = (CREATED_BY, pod.labels.get(CREATED_BY, ""))
     return needs_every_state(pod) or any(
         term.selector.one_label != own for term in pod.affinity.required_anti

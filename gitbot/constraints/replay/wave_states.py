@@ -1,4 +1,4 @@
-"""The world while the moves of a wave are running, each at its own stage."""
+"""The world while the moves of a wave run, each at a different stage."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gitbot.model.plan.plan import Move
 class Stages:
     """A world in which each move has not started (0), is running (1) or is done (2).
 
-    It goes from one state to the next by changing only the moves that differ: a wave has hundreds
-    of states, and each differs from the one before in a move or two.
+    Changes only the moves that differ from the last state: a wave has hundreds of states, and each
+    differs from the one before in one or two moves.
     """
 
     def __init__(

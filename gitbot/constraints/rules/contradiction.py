@@ -1,7 +1,7 @@
-"""Rules that cannot all hold: the smallest sets of which no placement of the VMs keeps every rule.
+"""Rules that cannot all hold: the smallest sets that no placement of the VMs can keep.
 
-A search over all placements of the running members, on nodes that differ to the rules. Room, taints
-and migrations are left out: what is found here no free node and no order of moves can mend.
+A search over all placements of the running members. It ignores room, taints and migrations: no
+amount of free capacity and no order of moves can fix a conflict found here.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from gitbot.constraints.rules.worsening import monotone, signature
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.constraint import Occupancy, RuleConstraint
 
-_MOST_STATES = 5_000  # beyond it nothing is claimed
+_MOST_STATES = 5_000  # with more states the search gives up and reports nothing
 _MOST_MEMBERS = 64
-_SAMPLE = 100  # nodes, about
-_MOST_SETS = 4  # of one list of rules
+_SAMPLE = 100  # nodes, roughly
+_MOST_SETS = 4  # reported for one list of rules
 
 Homes = Mapping[NamespacedName, str]
 
@@ -25,13 +25,13 @@ Homes = Mapping[NamespacedName, str]
 def smallest_sets(
     homes: Homes, able: Sequence[str], rules: list[RuleConstraint]
 ) -> Iterator[list[RuleConstraint]]:
-    """Smallest sets one after the other: each time without one rule of the last.
+    """Smallest sets one after the other: each time without one rule of the last set.
 
-    `homes` says where VMs are, `able` are nodes that they may go to.
+    `homes` has the current nodes of VMs, `able` the nodes that they may move to.
     """
     some = able[:: max(1, len(able) // _SAMPLE)]
     if not _impossible(homes, rules, _alike(homes, some, rules)):
-        return  # a placement on some nodes is one on all
+        return  # a placement on some nodes is also one on all
     nodes = _alike(homes, able, rules)
     for _ in range(_MOST_SETS):
         found = _smallest(homes, rules, nodes)
@@ -42,7 +42,7 @@ def smallest_sets(
 
 
 def _alike(homes: Homes, able: Sequence[str], rules: Sequence[RuleConstraint]) -> tuple[str, ...]:
-    """One node of each kind that the rules tell apart, of those and where their VMs run."""
+    """One node of each kind that the rules distinguish, among `able` and the VMs' current nodes."""
     here = {homes[vm] for rule in rules for vm in rule.members if vm in homes}
     kinds: dict[object, str] = {}
     for node in sorted(here.union(able)):
@@ -53,7 +53,7 @@ def _alike(homes: Homes, able: Sequence[str], rules: Sequence[RuleConstraint]) -
 def _smallest(
     homes: Homes, rules: list[RuleConstraint], nodes: Sequence[str]
 ) -> list[RuleConstraint]:
-    """Rules that cannot all hold, none of which can be left out; empty if that is not proven."""
+    """Rules that cannot all hold, and all of which are needed for that; empty if not proven."""
     if not _impossible(homes, rules, nodes):
         return []
     for rule in list(rules):
@@ -64,7 +64,7 @@ def _smallest(
 
 
 def _impossible(homes: Homes, rules: Sequence[RuleConstraint], nodes: Sequence[str]) -> bool:
-    """Whether no placement keeps all rules. False if the search ends before it knows."""
+    """Whether no placement keeps all rules. False if the search gave up."""
     members = frozenset[NamespacedName]().union(*(rule.members for rule in rules))
     vms = sorted(vm for vm in members if vm in homes)
     if not vms or len(vms) > _MOST_MEMBERS:
@@ -73,7 +73,7 @@ def _impossible(homes: Homes, rules: Sequence[RuleConstraint], nodes: Sequence[s
 
 
 class _UnsatisfiableCoreSearch:
-    """Depth first, the VMs first that some rule keeps on some nodes, each first where it is."""
+    """Depth first; VMs restricted to some nodes first, each on its current node first."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class _UnsatisfiableCoreSearch:
         return not found and self._left > 0
 
     def _place(self, places: dict[NamespacedName, frozenset[str]], depth: int) -> bool:
-        """Whether the rest finds places; False as well if the states are used up.
+        """Whether the remaining VMs find places; False, too, if the states are used up.
 
         `depth` grows up to the number of VMs, and each node that is tried uses up a state.
         """
@@ -112,7 +112,7 @@ class _UnsatisfiableCoreSearch:
         return False
 
     def _keeps(self, places: Occupancy, vm: NamespacedName, node: str) -> bool:
-        """Rules that more VMs cannot mend hold with the VM there."""
+        """Whether the rules that further VMs cannot repair hold with the VM on the node."""
         there = {**places, vm: frozenset({node})}
         return not any(monotone(rule) and rule.breaches(there) for rule in self._over[vm])
 

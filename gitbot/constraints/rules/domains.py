@@ -99,7 +99,7 @@ def key_advice(
 ) -> tuple[str, ...]:
     """What is wrong with a topology key on these nodes, and a better key if one is known.
 
-    Missing labels are reported for the nodes `among` only; None means all nodes.
+    Reports missing labels of the nodes in `among` only; None means all nodes.
     """
     lines = []
     if key in _OLD_KEYS:
@@ -112,7 +112,7 @@ def key_advice(
 
 
 def _nearest(domains: Domains, key: str) -> str:
-    """A key that nodes have and that ends in the same word, or the hostname's usual mistake."""
+    """A key of some node that ends in the same word, or the usual typo of the hostname key."""
     word = key.rpartition("/")[2]
     present = sorted({label for node in domains.nodes.values() for label in node.labels})
     alike = [label for label in present if label.rpartition("/")[2] == word]

@@ -1,4 +1,4 @@
-"""Nodes above a measured load, as a wish: one VM leaves each, and none comes."""
+"""Nodes above a measured load, as a wish: one VM leaves each of them, and no VM moves there."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gitbot.model.text.names import IntentRef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadRelief:
-    """Of each hot node, one VM leaves: whether more must go, only the next measurement tells.
+    """One VM leaves each hot node; only the next measurement shows whether more must leave.
 
-    `hot` maps nodes to what was measured, in words; `here` to their VMs that may leave, or to those
+    `hot` maps nodes to their measurement, in words; `here` to their VMs that may leave, or to those
     that cannot if there are no others. Breach keys: `node=<name>` while all of them are still
     there, and `arrived:<namespace>/<vm>` for a member on a hot node where it was not. `left` are
     those with another place there, such as an old launcher pod: they did not arrive.

@@ -1,4 +1,4 @@
-"""The domains of one topology key as numbers, for counting who is in which."""
+"""The domains of one topology key as numbers, to count VMs by domain."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ class NodeDomains:
 
 
 _NONE: frozenset[int] = frozenset()
-_FEW = 32  # up to so many domains are cleared one by one
+_FEW = 32  # with fewer domains than this, clear one by one

@@ -1,7 +1,7 @@
-"""PlacementRule: Kubernetes' own words over a VM selector, checked over the places of VMs.
+"""PlacementRule: Kubernetes' own terms over a VM selector, checked on the nodes of VMs.
 
-The terms are those of core/v1. Peers are VMs by the labels of their VMIs, and other pods, which
-stay where they are.
+The terms are those of core/v1. Peers are VMs by the labels of their VMIs, and other pods, which do
+not move.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _NOWHERE: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartBreach:
-    """One way in which a part does not hold: key and amount of a Breach, words, VMs."""
+    """One way in which a part is broken: key and amount of a Breach, text, VMs."""
 
     key: str
     amount: int
@@ -28,7 +28,7 @@ class PartBreach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peers:
-    """What one affinity term matches: VMs, and nodes with other pods that do not move."""
+    """The matches of one affinity term: VMs, and nodes with other pods that do not move."""
 
     topology_key: str
     vms: frozenset[NamespacedName]
@@ -65,7 +65,7 @@ class RulePart(Protocol):
 
     @property
     def monotone(self) -> bool:
-        """Whether giving up a place never makes it worse."""
+        """Whether freeing a place never makes the part worse."""
 
     def signature(self, node: str) -> object:
         """The part treats nodes with equal signatures alike."""
@@ -81,14 +81,14 @@ class RulePart(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePart:
-    """The VMs belong on some nodes only. `weight` is the amount of each breach."""
+    """The VMs may run on some nodes only. `weight` is the amount of each breach."""
 
     name: str
     subjects: frozenset[NamespacedName]
     nodes: frozenset[str]
     wanted: str
     weight: int = 1
-    monotone: ClassVar[bool] = True  # a place given up cannot become a wrong place
+    monotone: ClassVar[bool] = True  # freeing a place cannot create a wrong place
 
     @property
     def members(self) -> frozenset[NamespacedName]:
@@ -139,14 +139,14 @@ class _TermPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AffinityPart(_TermPart):
-    """Each VM has company in its domain, for each of its terms; as podAffinity.
+    """Each VM has a companion in its domain, for each of its terms; as podAffinity.
 
-    What matches a term here matches all terms of its subject. `first` are the subjects that match
-    their own terms, and so may be alone if nothing else matches.
+    A pod that matches a term matches all terms of its subject here. `first` are the subjects that
+    match their own terms, and so may be alone if nothing else matches.
     """
 
     first: frozenset[NamespacedName] = frozenset()
-    monotone: ClassVar[bool] = False  # it gets worse when company leaves
+    monotone: ClassVar[bool] = False  # it gets worse when a companion leaves
 
     def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]:
         for vm in sorted(self._lonely(occupancy)):
@@ -170,7 +170,7 @@ class AffinityPart(_TermPart):
         return self._alone(vm, node, occupancy) if vm in self.terms else ""
 
     def _all_near(self, occupancy: Occupancy) -> bool:
-        """Whether each term's VMs are several and share one domain: a quick test."""
+        """Whether each term has several VMs and all share one domain: a quick test."""
         seen: set[int] = set()
         for vm, terms in self.terms.items():
             for peers in terms:
@@ -228,12 +228,12 @@ class AffinityPart(_TermPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AntiAffinityPart(_TermPart):
-    """No VM shares a domain with what its terms match; as podAntiAffinity.
+    """No VM shares a domain with a match of its terms; as podAntiAffinity.
 
     The amount of a breach is the number of pairs in one domain, times the weight.
     """
 
-    monotone: ClassVar[bool] = True  # a place given up cannot form a pair
+    monotone: ClassVar[bool] = True  # freeing a place cannot create a pair
 
     def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]:
         pairs: dict[tuple[str, str], set[tuple[NamespacedName, ...]]] = {}
@@ -296,7 +296,7 @@ class SpreadPart:
     counted: frozenset[NamespacedName]
     nodes: frozenset[str]
     fixed: tuple[str, ...] = ()
-    monotone: ClassVar[bool] = False  # a place given up lowers the minimum
+    monotone: ClassVar[bool] = False  # freeing a place lowers the minimum
 
     @property
     def members(self) -> frozenset[NamespacedName]:

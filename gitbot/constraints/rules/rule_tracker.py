@@ -40,9 +40,9 @@ class MovingRules:
         self._columns, self._occupancy, self._moving = columns, occupancy, moving
         self._over = rules_by_vm(rules)
         self._seen: dict[int, Seen] = {}
-        self._counts: dict[int, tuple[PartCounts, ...] | None] = {}  # of rules that were asked
+        self._counts: dict[int, tuple[PartCounts, ...] | None] = {}  # only as needed
         self._own: set[int] = set()  # rules whose counts no fork shares
-        self._whole: RuleMatrix | None = None  # made at the first question about all breaches
+        self._whole: RuleMatrix | None = None  # made when all breaches are first needed
 
     def fork(self, occupancy: Occupancy, moving: Moves) -> MovingRules:
         copy = object.__new__(MovingRules)
@@ -58,7 +58,7 @@ class MovingRules:
         return self._over.get(vm, ())
 
     def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
-        """A VM held places on `before` and holds them on `after`, as the occupancy already says."""
+        """A VM had places on `before` and has them on `after`; the occupancy says so already."""
         if self._whole is not None:
             self._whole.occupy(vm, after)
         for number in self.over(vm):
@@ -82,7 +82,7 @@ class MovingRules:
     def worsened(
         self, number: int, vm: NamespacedName, source: str, node: str
     ) -> tuple[Breach, ...]:
-        """What a rule gains if a move starts now, in any order of it and the running moves."""
+        """New breaches of a rule if a move starts now, in any order of it and running moves."""
         rule, held = self.rules[number], self._occupancy.get(vm, frozenset())
         places = {other: self._occupancy[other] for other in rule.members & self._occupancy.keys()}
         if monotone(rule):
@@ -101,7 +101,7 @@ class MovingRules:
     def rule_mask(
         self, vm: NamespacedName, source: str, asked: Mask, only: Sequence[int] | None = None
     ) -> Mask:
-        """The asked nodes to which a move may start without making a required rule worse.
+        """The nodes of `asked` to which a move may start without making a required rule worse.
 
         `only`: counts these rules over the VM, by index.
         """
@@ -121,7 +121,7 @@ class MovingRules:
     def _counts_of(
         self, number: int, vm: NamespacedName, one_place: bool
     ) -> tuple[PartCounts, ...] | None:
-        """None if the counts are not enough because other moves may end too."""
+        """None if the counts are not enough, because other moves may end, too."""
         rule = self.rules[number]
         simple = monotone(rule) or (one_place and rule.members.isdisjoint(self._moving))
         if vm in self._moving or not simple:

@@ -1,9 +1,9 @@
-"""What running VMs require of each other in their own specs, as rules of the law.
+"""Terms that running VMs require of each other in their own specs, as rules.
 
-kube-scheduler looks at these terms when it places a pod, and never again. It keeps anti-affinity in
-both directions at every landing. Nothing keeps two others when a VM leaves: required pod affinity
-of the VMs that stay, and topology spread with DoNotSchedule. They become rules here, so that
-planner, replay and verification treat them like the rules of intents.
+kube-scheduler reads these terms when it places a pod, and never again. It keeps anti-affinity in
+both directions at every placement. But nothing keeps two others when a VM leaves: required pod
+affinity of the VMs that stay, and topology spread with DoNotSchedule. They become rules here, so
+that planner, replay and verification treat them like the rules of intents.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _Class = tuple[str, tuple[AffinityTerm, ...], tuple[_Spread, ...]]
 
 
 def own_rules(snapshot: ClusterSnapshot) -> tuple[PlacementRule, ...]:
-    """One required rule for all VMs of a namespace that require the same, sorted by ref.
+    """One required rule for all VMs of a namespace with the same terms, sorted by ref.
 
-    Selectors read the labels of launcher pods, as the scheduler does. Anti-affinity is left out:
-    the filters keep it. Repeated calls for one snapshot return the same rules.
+    Selectors read the labels of launcher pods, as the scheduler does. Anti-affinity is left out,
+    because the filters keep it. Repeated calls for one snapshot return the same rules.
     """
     return _last(snapshot)
 
@@ -83,7 +83,7 @@ class _Maker:
         self._nodes: dict[bytes, frozenset[str]] = {}  # by mask: most pods allow the same nodes
 
     def class_of(self, item: Instance) -> _Class:
-        """What a VM requires: its VMI's terms, and the nodes that its pod's selectors allow."""
+        """A VM's requirements: its VMI's terms, and the nodes that its pod's selectors allow."""
         vmi = item.vmi or {}
         labels, namespace = self._labels[item.name], item.name.namespace
         with decoding("VirtualMachineInstance", vmi):
@@ -131,7 +131,7 @@ class _Maker:
     def _near(
         self, terms: tuple[AffinityTerm, ...], vms: tuple[NamespacedName, ...]
     ) -> AffinityPart:
-        """What counts as company matches every term, as in the scheduler's filter."""
+        """Companions must match every term, as in the scheduler's filter."""
         found = [self._matching(term) for term in terms]
         company = tuple(
             Peers(

@@ -1,4 +1,4 @@
-"""Whether a step adds a breach of a rule or makes one worse: at its start and in any outcome."""
+"""Whether a step adds a breach of a rule or makes one worse, at its start and in any outcome."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DomainRule(Protocol):
 
     @property
     def monotone(self) -> bool:
-        """Whether giving up a place never makes the rule worse. If so, only starts matter."""
+        """Whether freeing a place never makes the rule worse. If so, only starts matter."""
 
     def signature(self, node: str) -> object:
         """The rule treats nodes with equal signatures alike."""
@@ -53,13 +53,13 @@ def monotone(rule: RuleConstraint | DomainRule) -> bool:
 
 
 def signature(rule: RuleConstraint | DomainRule, node: str) -> object:
-    """What the rule sees of a node; an unknown rule sees every node as different."""
+    """What the rule distinguishes about a node; for an unknown rule, every node is different."""
     sees = getattr(rule, "signature", None)
     return sees(node) if sees is not None else node
 
 
 def total(rule: RuleConstraint, occupancy: Occupancy) -> int:
-    """The amount of all breaches together; without their words, if the rule can count so."""
+    """The amount of all breaches together; without their texts, if the rule can count so."""
     surplus: Callable[[Occupancy], int] | None = getattr(rule, "surplus", None)
     if surplus is not None:
         return surplus(occupancy)
@@ -67,7 +67,7 @@ def total(rule: RuleConstraint, occupancy: Occupancy) -> int:
 
 
 def places_during(places: Occupancy, moves: Sequence[Ends], stages: Sequence[int]) -> Occupancy:
-    """Where VMs hold a place while moves wait (or failed: 0), run (1), or have ended (2).
+    """The nodes of VMs while moves wait (or failed: 0), run (1), or have ended (2).
 
     `places` are those before the first of the moves, which may move one VM several times.
     """
@@ -96,12 +96,12 @@ def worsened(
     moves: Sequence[Ends],
     possible: Callable[[Stages], bool] | None = None,
 ) -> tuple[Breach, ...]:
-    """The breaches that any of these moves adds to a rule beside the others, sorted by key.
+    """The breaches that any of these moves adds to a rule in parallel with the others, by key.
 
     Each state is compared with the state in which only that move has not started, so a breach that
-    another move has healed counts as new. The others are at any stages that are `possible`
-    together. A rule that only starts can make worse is worst with all of them running, and only the
-    last move is new to it.
+    another move has repaired counts as new. The others are at any stages that are `possible`
+    together. For a rule that only starts can make worse, all of them running is the worst state,
+    and only the last move is new to it.
     """
     states: dict[Stages, Seen | None] = {}
 
@@ -116,7 +116,7 @@ def worsened(
     worse: list[Breach] = []
     for before, after in _changes(len(moves), only_starts=monotone(rule)):
         then = look(after)
-        first = look(before) if then else None  # nothing is broken afterwards: the usual case
+        first = look(before) if then else None  # no breach afterwards: the usual case
         if first is not None and then:
             worse.extend(exceeding(first, then))
     found = _largest(worse)

@@ -1,4 +1,4 @@
-"""ZoneAntiAffinity: at most so many of the selected VMs in one domain."""
+"""ZoneAntiAffinity: limits how many of the selected VMs may be in one domain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gitbot.model.cluster.scheduling import ZONE
 from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint
 from gitbot.model.text.names import IntentRef
 
-_FEW = 3  # a message names at most so many empty domains
+_FEW = 3  # most empty domains in a message
 
 
 def select_vms(
@@ -29,9 +29,9 @@ def select_vms(
 def all_apart(
     rules: Sequence[RuleConstraint], occupancy: Occupancy, among: Iterable[int] | None = None
 ) -> frozenset[int]:
-    """The rules, by number, whose VMs each hold one place, in domains of their own: none is broken.
+    """The rules, by number, whose VMs have one place each, all in different domains: unbroken.
 
-    Of all rules, or `among` these: a quick test of many.
+    Among all rules, or the given ones: a quick test of many.
     """
     found = []
     places = {held for held in occupancy.values() if len(held) == 1}
@@ -65,7 +65,7 @@ class ZoneAntiAffinity:
     topology_key: str = ZONE
     max_per_domain: int = 1
     required: bool = True
-    monotone: ClassVar[bool] = True  # giving up a place never makes it worse
+    monotone: ClassVar[bool] = True  # freeing a place never makes it worse
 
     def signature(self, node: str) -> object:
         return self.domains.column(self.topology_key).get(node)
@@ -102,9 +102,9 @@ class ZoneAntiAffinity:
         return self.max_per_domain > 0 and len(values) == len(places) and None not in values
 
     def room_for(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        """A domain that could hold the VM if a node there took it; "" if all are full.
+        """A domain that could take the VM if a node there had room; "" if all are full.
 
-        The domain of `node`, where the VM runs, comes first: a move inside it changes no count.
+        The domain of `node`, where the VM runs, is first: a move inside it changes no count.
         """
         column = self.domains.column(self.topology_key)
         others = {other: occupancy[other] for other in self.members & occupancy.keys() - {vm}}
@@ -153,12 +153,12 @@ class ZoneAntiAffinity:
         )
 
     def _empty(self, held: Collection[str]) -> str:
-        """`; zone scu holds none`, which shows where a VM is missing; "" if many domains do."""
+        """`; zone scu holds none`: it shows where a VM is missing; "" if many domains are empty."""
         missing = self._without(held)
         return f"; {missing} {'hold' if ' and ' in missing else 'holds'} none" if missing else ""
 
     def _without(self, held: Collection[str]) -> str:
-        """`zone scu and zone bcn`: domains that hold none; "" if there is none, or many are."""
+        """`zone scu and zone bcn`: the empty domains; "" if there is none, or many."""
         empty = [value for value in self.domains.values(self.topology_key) if value not in held]
         if len(empty) > _FEW:
             return ""

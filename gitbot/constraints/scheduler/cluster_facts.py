@@ -1,4 +1,4 @@
-"""What stays the same while pods move: nodes, namespaces, volumes, services. Forks share it."""
+"""Facts that do not change while pods move: nodes, namespaces, volumes, services."""
 
 from __future__ import annotations
 

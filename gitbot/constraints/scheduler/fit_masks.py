@@ -1,7 +1,7 @@
-"""Which nodes have room, for each distinct list of requests; updated as pods come and go.
+"""Which nodes have room, for each distinct list of requests; updated as pods are added and removed.
 
-A pod that comes or leaves touches one node. So the results for all nodes (room for some requests,
-and the scores that depend on requests) are corrected there and not computed again.
+A pod changes one node. So the results for all nodes (room for some requests, and the scores that
+depend on requests) are corrected for that node and not computed again.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Asked = tuple[tuple[str, int], ...]
 
 _MOST_KEPT = 512
 _MOST_TOUCHED = 100_000
-_FEW = 8  # corrects at most one node in so many; with more changes it computes all nodes again
+_FEW = 8  # up to one changed node in so many is corrected; with more, all nodes are computed again
 
 
 class FitMasks:
-    """Arrays over nodes by request, each with the changes that it has seen. Read-only.
+    """Arrays over nodes by request, each with the changes that it includes. Read-only.
 
     An array is corrected in place once no fork shares it: use it before the next pod moves.
     """

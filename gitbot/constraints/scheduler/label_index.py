@@ -1,4 +1,4 @@
-"""What selectors match, found by label: a selector is checked only where one of its labels is."""
+"""Matches of selectors, found by label: a selector is tested only on things with its label."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class LabelIndex(Generic[T]):
 
     def __init__(self, things: Iterable[tuple[str, Mapping[str, str], T]]) -> None:
         self._all: _Shelf[T] = {}
-        self._by_key: dict[str, dict[str, _Shelf[T]]] = {}  # of keys that were asked for
+        self._by_key: dict[str, dict[str, _Shelf[T]]] = {}  # of keys that a selector used
         for space, labels, thing in things:
             self._all.setdefault(space, []).append((labels, thing))
 
     @property
     def spaces(self) -> Collection[str]:
-        """The namespaces in which something is."""
+        """The namespaces that contain something."""
         return self._all.keys()
 
     def matching(self, wanted: LabelMatcher, spaces: Collection[str] | None = None) -> Iterator[T]:
-        """The things in these namespaces whose labels match; None stands for all namespaces."""
+        """The things in these namespaces whose labels match; None means all namespaces."""
         if wanted.nothing:
             return
         for shelf in self._shelves(wanted.requirements):
@@ -38,7 +38,7 @@ class LabelIndex(Generic[T]):
                         yield thing
 
     def _shelves(self, requirements: Iterable[Requirement]) -> list[_Shelf[T]]:
-        """As few shelves as possible that together hold all possible matches, each thing once."""
+        """As few shelves as possible that together have all possible matches, each thing once."""
         found = [
             [shelf for value in item.values if (shelf := self._having(item.key).get(value))]
             for item in requirements
@@ -47,7 +47,7 @@ class LabelIndex(Generic[T]):
         return min(found, key=_size) if found else [self._all]
 
     def _having(self, key: str) -> dict[str, _Shelf[T]]:
-        """By value of a label. Most labels, such as those of UIDs, are never asked for."""
+        """By value of a label. Most labels, such as those with UIDs, no selector ever uses."""
         known = self._by_key.get(key)
         if known is None:
             known = self._by_key[key] = {}

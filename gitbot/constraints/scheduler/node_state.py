@@ -48,7 +48,7 @@ class State:
         self.placed: dict[NamespacedName, tuple[Pod, int]] = {}
         self.by_node: Buckets[int, NamespacedName] = Buckets()
         self.by_label: Buckets[tuple[str, str], NamespacedName] = Buckets()
-        self._keys = frozenset({CREATED_BY})  # the labels that `by_label` has
+        self._keys = frozenset({CREATED_BY})  # the label keys of `by_label`
         self.ports: Buckets[int, HostPort] = Buckets()
         self.claims: Buckets[tuple[str, str], NamespacedName] = Buckets()
         self.csi: Buckets[tuple[int, str], str] = Buckets()
@@ -81,14 +81,14 @@ class State:
         return copy
 
     def column(self, resource: str) -> Numbers:
-        """What placed pods use of a resource, shape (nodes,). Read-only."""
+        """The use of a resource by placed pods, shape (nodes,). Read-only."""
         column = self.used.get(resource)
         if column is None:
             column = self.used[resource] = np.zeros(len(self.columns), dtype=np.int64)
         return column
 
     def add(self, pod: Pod, node: str) -> None:
-        """Place a pod. A finished pod uses nothing and is left out."""
+        """Place a pod. A finished pod uses nothing and is ignored."""
         if pod.finished:
             return
         if pod.name in self.placed:
@@ -132,7 +132,7 @@ class State:
                 self.column(volumes_of(str(key[1])))[number] += sign  # type: ignore[index]
 
     def _attached(self, pod: Pod, number: int) -> Iterator[tuple[Buckets, object, object]]:  # type: ignore[type-arg]
-        """Where its ports and volumes are counted."""
+        """The counters of its ports and volumes."""
         for port in pod.ports:
             yield self.ports, number, port
         if not pod.volumes:
@@ -160,7 +160,7 @@ class State:
         if selector.nothing:
             return ()
         label = selector.one_label
-        if label is not None:  # exactly the pods that the index has
+        if label is not None:  # exactly the pods in the index
             return tuple(map(self.placed.__getitem__, self._labelled(*label)))
         found = self._selected.get(selector)
         if found is None:
@@ -172,7 +172,7 @@ class State:
         return found
 
     def _labelled(self, key: str, value: str) -> Mapping[NamespacedName, int]:
-        """The pods on known nodes with a label. A key is indexed when it is first asked for."""
+        """The pods on known nodes with a label. A key is indexed when it is first used."""
         if key not in self._keys:
             self._keys = self._keys | {key}
             for name, (pod, number) in self.placed.items():
@@ -181,7 +181,7 @@ class State:
         return self.by_label.get((key, value))
 
     def _candidates(self, selector: LabelMatcher) -> Iterable[NamespacedName]:
-        """The smallest indexed set of pods that one demanded label value can find, else all.
+        """The smallest indexed set of pods for one label value that the selector demands, else all.
 
         Pods on nodes outside the snapshot are included only if the selector demands nothing.
         """

@@ -1,4 +1,4 @@
-"""Pods that get the same answers from all nodes, and only room changes those answers."""
+"""Classes of pods for which all nodes give the same answers, except for room."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gitbot.model.cluster.scheduling import HOSTNAME
 
 
 def class_of(world: World, pod: Pod) -> Hashable | None:
-    """Pods with an equal key share masks and scores, of which only room changes.
+    """Pods with an equal key share masks and scores; only room differs.
 
-    None if terms, volumes or Services make other pods matter to it. KubeVirt's own term does not
-    count: it keeps a VM's two pods apart, so it speaks of the node that the VM leaves.
+    None if the pod's terms, volumes or Services depend on other pods. KubeVirt's own term does not
+    count: it keeps a VM's two pods apart, so it is about the node that the VM leaves.
     """
     state, affinity = world.state, pod.affinity
     if not world.needs_only_room(pod) or affinity.required_pods:

@@ -1,4 +1,4 @@
-"""The part of a verdict that stays while pods come and go: one mask for pods with equal demands.
+"""The part of a verdict that other pods do not change: one mask for pods with equal demands.
 
 Node name, taints and node affinity depend only on nodes; binding and zones of volumes on nodes and
 claims. Their common answer is computed once for each distinct demand and kept with the facts, which
@@ -18,7 +18,7 @@ _MOST_PODS = 20_000
 
 
 class StandingMasks:
-    """Masks by demand. A pod that was checked before is found by identity. All read-only."""
+    """Masks by demand. A pod that was checked before is found by identity. All are read-only."""
 
     __slots__ = ("_by_demand", "_by_pod", "_equal")
 
@@ -28,7 +28,7 @@ class StandingMasks:
         self._equal: dict[bytes, Mask] = {}
 
     def mask(self, pod: Pod, by_nodes: Callable[[], Mask], by_claims: Callable[[], Mask]) -> Mask:
-        """The nodes that the standing filters accept. The two callables compute missing parts."""
+        """The nodes that these filters accept. The two callables compute missing parts."""
         known = self._by_pod.get(id(pod))
         if known is not None and known[0] is pod:
             return known[1]
@@ -51,7 +51,7 @@ class StandingMasks:
         return found
 
     def _once(self, mask: Mask) -> Mask:
-        """Return one mask for equal masks: most volumes are reachable from everywhere."""
+        """Return one mask for equal masks: most volumes are reachable from all nodes."""
         if len(self._equal) >= _MOST_MASKS:
             self._equal.clear()
         mask.flags.writeable = False
@@ -59,7 +59,7 @@ class StandingMasks:
 
 
 def conjunction(everywhere: Mask, nowhere: Mask, filters: Sequence[Any]) -> Mask:
-    """The nodes that all filters accept; none if one refuses the pod as a whole."""
+    """The nodes that all filters accept; none if one rejects the pod as a whole."""
     for item in filters:
         if item.whole() is not None:
             return nowhere

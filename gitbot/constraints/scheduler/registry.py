@@ -60,7 +60,7 @@ PLUGINS = (
 
 BY_NODES = (node_name.prepare, taints.prepare, node_affinity.prepare)
 BY_CLAIMS = (volume_binding.prepare, volume_zone.prepare)
-"""Those that look at nodes, or at nodes and claims: their answer stands while pods move."""
+"""Filters over nodes, or over nodes and claims: moving pods do not change their answer."""
 
 MOVING = tuple(prepare for prepare in FILTERS if prepare not in (*BY_NODES, *BY_CLAIMS))
 
@@ -88,4 +88,4 @@ TOTALS: tuple[Scorer, ...] = (
     ),
     Scorer(plugin="NodeResources", weight=1, score=resource_scores.allocated),
 )
-"""The same in total, with the two scores that each pod changes worked out in one go."""
+"""The same as totals, with one computation for the two scores that every pod changes."""

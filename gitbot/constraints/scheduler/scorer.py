@@ -34,7 +34,7 @@ def default_normalise(raw: Numbers, *, reverse: bool) -> Numbers:
 
 
 def no_preference(_state: State, _pod: Pod, numbers: Numbers) -> Numbers:
-    """0 everywhere: a plugin that takes part and prefers no node (DynamicResources, no claims)."""
+    """0 everywhere: a plugin that takes part without preference (DynamicResources, no claims)."""
     return np.zeros(len(numbers), dtype=np.int64)
 
 
@@ -72,11 +72,11 @@ class Filter(Protocol):
     """
 
     def whole(self) -> Rejection | None:
-        """The refusal of the pod on every node (PreFilter), None if there is none."""
+        """The rejection of the pod on every node (PreFilter); None if there is none."""
         return None
 
     def mask(self) -> Mask:
         """The nodes that pass, shape (nodes,)."""
 
     def reject(self, node: int) -> Rejection | None:
-        """Why the node of that number fails; None if it passes."""
+        """Why the node of that number is rejected; None if it passes."""

@@ -95,7 +95,7 @@ def _limits(csi_node: Json) -> dict[str, int]:
 
 
 def _migrated(csi_node: Json) -> frozenset[str]:
-    """The in-tree plugins whose volumes the node leaves to CSI drivers."""
+    """The in-tree plugins whose volumes CSI drivers handle on the node."""
     listed = annotations_of(csi_node).get("storage.alpha.kubernetes.io/migrated-plugins") or ""
     return frozenset(listed.split(",")) - {""}
 
@@ -129,7 +129,7 @@ def required_terms(volume: Json) -> tuple[NodeMatcher, ...] | None:
 
 
 def terms_at(volume: Json, node: str, storage: Storage) -> tuple[NodeMatcher, ...] | None:
-    """The same for one node: in the driver's words if the node serves the disk by CSI."""
+    """The same for one node: in the driver's terms if the node uses the disk through CSI."""
     if not served_by_csi(volume, node, storage):
         return required_terms(volume)
     terms = driver_terms(volume)

@@ -1,4 +1,4 @@
-"""Affinity terms of placed pods, grouped by equal term, found by the labels of a newcomer."""
+"""Affinity terms of placed pods, grouped by equal term, found by the labels of a new pod."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gitbot.model.caches import IdentityCache
 from gitbot.model.cluster.scheduling import AffinityTerm
 
 _Label = tuple[str, str]
-_ANY: _Label = ("", "")  # terms that no label value can find
+_ANY: _Label = ("", "")  # terms without a demanded label value
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ _required: IdentityCache[CountedTerm] = IdentityCache(
 
 
 class TermIndex:
-    """Which distinct terms are on which nodes, and how often.
+    """The distinct terms by node, with counts.
 
-    A term is indexed under one label value that its selector demands, so a newcomer meets only
-    terms that name one of its labels. Terms that demand no value meet every newcomer.
+    A term is indexed under one label value that its selector demands, so a new pod is checked only
+    against terms with one of its labels. Terms that demand no value are checked for every pod.
     """
 
     __slots__ = ("_by_label", "_nodes")

@@ -1,4 +1,4 @@
-"""What a judgement contains: rejections by node under kube-scheduler's own names and texts."""
+"""Results of a judgement: rejections by node with kube-scheduler's own names and texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gitbot.model.text.wording import first_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """One plugin's refusal, in kube-scheduler's own words. `reasons` are sorted.
+    """One plugin's rejection, in kube-scheduler's own words. `reasons` are sorted.
 
     `resolvable`: evicting other pods could help (status Unschedulable, not
     UnschedulableAndUnresolvable). `early`: found before the plugins' filters ran on the node
@@ -62,7 +62,7 @@ class NodeVerdict:
 class Judgement:
     """The verdict of every node for one pod, in the order of node names.
 
-    `whole` is set if kube-scheduler refuses the pod before it checks any node.
+    `whole` is set if kube-scheduler rejects the pod before it checks any node.
     """
 
     pod: NamespacedName
@@ -91,6 +91,6 @@ class NodeScore:
 
 
 def elsewhere(nodes: Sequence[str]) -> str:
-    """What keeps back a move that the scheduler may take to one of these nodes."""
+    """The text for a move that the scheduler may place on one of these nodes."""
     where = first_of(nodes, 3)
     return f"the scheduler may also choose {where}, where the move may not land; pin it to a node"

@@ -37,7 +37,7 @@ from gitbot.model.cluster.node import Node
 from gitbot.model.cluster.pod import Pod
 
 _MOST_PODS = 50_000
-_FEW = 4  # at most one pod in so many is taken out of the last state to make the next
+_FEW = 4  # up to one changed pod in so many, the last state is reused
 _pod = IdentityCache(Pod.from_object, most=_MOST_PODS)
 
 
@@ -177,7 +177,7 @@ class World:
         return resources.prepare(self._state, pod).mask()
 
     def needs_only_room(self, pod: Pod) -> bool:
-        """Whether moves of VMs change nothing but room for it, if no terms select pods of others.
+        """Whether moves of VMs change only its room, if no terms select pods of other VMs.
 
         A claim in use stays in use while its VM moves.
         """
@@ -188,7 +188,7 @@ class World:
         return volume_limits.prepare(state, pod) is None and not (disks and disks.inline)
 
     def fits_if_empty(self, pod: Pod) -> Mask:
-        """The nodes that would take a pod if they were empty, as far as we know."""
+        """The nodes that would take a pod if they were empty, as far as the snapshot shows."""
         result = self._stands(pod).copy()
         for name, amount in self.asks(pod).items():
             result &= self._state.columns.allocatable(name) >= amount
@@ -219,7 +219,7 @@ class World:
         return _whole(prepared) is None and all(item.reject(number) is None for item in prepared)
 
     def conflicts_between(self, pod: Pod, node: str) -> tuple[Pod, ...]:
-        """The placed pods that keep the newcomer off a node, by their or its anti-affinity."""
+        """The placed pods that keep the new pod off a node, by their or its anti-affinity."""
         number = self._state.columns.index[node]
         found = {other.name: other for other in at_odds(self._state, pod, number)}
         return tuple(found[name] for name in sorted(found))
@@ -271,7 +271,7 @@ class World:
         return tuple(score.node for score in listed if score.total == best)
 
     def asks(self, pod: Pod) -> Mapping[str, int]:
-        """What a pod takes of the resources that NodeResourcesFit checks; one of `pods`."""
+        """The requests of a pod for the resources that NodeResourcesFit checks; `pods` is 1."""
         return resources.asks(pod.requests)
 
     def free(self, node: str) -> Mapping[str, int]:
@@ -303,16 +303,16 @@ def _whole(prepared: list[Filter]) -> Rejection | None:
 def _rejections(
     prepared: list[Filter], number: int, whole: Rejection | None, first: Iterable[Filter]
 ) -> tuple[Rejection, ...]:
-    """All rejections of one node in plugin order, after a refusal of the whole pod if there is one.
+    """Rejections of one node in plugin order, after a rejection of the whole pod, if any.
 
-    `first` are the filters that also see the node's nominated pods.
+    `first` are the filters that see the node's nominated pods, too.
     """
     before = _said(first, number)
     found = {**_said(prepared, number), **before}
     if whole is not None:
         found.pop(whole.plugin, None)
     elif before and not any(item.early for item in found.values()):
-        # if the first pass fails, there is no second one
+        # if the first pass rejects, kube-scheduler runs no second one
         plugin = next(iter(before))
         found[plugin] = replace(found[plugin], early=True)
     ordered = sorted(found.values(), key=lambda item: PLUGINS.index(item.plugin))

@@ -1,7 +1,7 @@
 """ClusterSnapshot: the state of one cluster at one moment, as minimal Kubernetes objects.
 
-Objects keep Kubernetes' own shape, cut down to the fields that a rule can refer to (what is kept
-is decided in room `snapshot`). Kinds without an object are absent from `objects`.
+Objects keep Kubernetes' own shape, reduced to the fields that a rule can refer to (room `snapshot`
+decides which). Kinds without an object are absent from `objects`.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ KINDS = (
 class ClusterSnapshot(LazyFields):
     """Cluster state at one moment.
 
-    `taken_at` is in seconds UTC. `objects` maps a kind of `KINDS` to its objects, sorted by
+    `taken_at` is in UTC seconds. `objects` maps a kind of `KINDS` to its objects, sorted by
     (namespace, name) in code points. `digest` covers cluster, kinds and objects, not the time.
-    `absent_kinds` are optional kinds that the cluster does not serve: they count as "none". So do
-    `denied_kinds`, which the account may not list. `load` is what was measured, None if nobody
-    asked; the digest does not cover it.
+    `absent_kinds` are optional kinds that the cluster does not serve: they count as "none", as do
+    `denied_kinds`, which the account may not list. `load` is the measured load, None if it was not
+    read; the digest does not cover it.
     """
 
     cluster: str
@@ -72,7 +72,7 @@ class ClusterSnapshot(LazyFields):
         return next((obj for obj in self.of(kind) if name_of(obj) == name), None)
 
     def with_load(self, load: ClusterLoad) -> ClusterSnapshot:
-        """The same state with what was measured."""
+        """The same state with measured load."""
         made = ClusterSnapshot(
             cluster=self.cluster,
             taken_at=self.taken_at,

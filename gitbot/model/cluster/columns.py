@@ -17,7 +17,7 @@ Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: `known` is kept once it is asked for
+@dataclass(frozen=True, kw_only=True)  # no slots: `known` is cached on first access
 class LabelColumn:
     """One label over all nodes: `ids[n]` indexes `values`; a node without the label has -1."""
 
@@ -82,7 +82,7 @@ class LabelColumn:
                 mask[outside] = False
 
 
-_FEW = 128  # domains of a label that may each have a mask
+_FEW = 128  # most domains of a label that each have a mask
 
 
 class NodeColumns:
@@ -132,7 +132,7 @@ class NodeColumns:
         return column
 
     def divisor(self, *resources: str) -> Numbers:
-        """What to divide by: `allocatable` of one resource, or how many of several are above 0.
+        """Divisors: `allocatable` of one resource, or how many of several are above 0.
 
         1 instead of 0.
         """

@@ -1,7 +1,7 @@
-"""Measured load of nodes: each value with where it comes from, what was asked, and when.
+"""Measured load of nodes: each value with its source, its query, and its time.
 
-Load is optional. Without it nothing else changes; a value that is missing or stale is never
-replaced by a guess.
+Load is optional. Without it nothing else changes; a missing or stale value is never replaced by a
+guess.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LoadValue:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterLoad:
-    """The values of one reading, sorted, and sentences about what could not be read."""
+    """The values of one reading, sorted, and sentences about values that could not be read."""
 
     values: tuple[LoadValue, ...] = ()
     missing: tuple[str, ...] = ()
@@ -83,10 +83,7 @@ def seconds(text: str) -> int:
 
 
 def _number(text: str, most: int) -> Decimal:
-    """From 0 to `most`, compared before it becomes an integer: 1e999999999 would fill the memory.
-
-    Raises ValueError.
-    """
+    """From 0 to `most`, compared as a Decimal: the integer 1e999999999 would exhaust the memory."""
     try:
         found = Decimal(text)
         if 0 <= found <= most:

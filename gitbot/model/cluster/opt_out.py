@@ -14,7 +14,7 @@ ONLY_REQUESTED = "only-requested"
 def opted_out(labels: Mapping[str, str], request: RequestId, *, named: bool) -> str:
     """Why these labels of a VMI forbid a move for a request (by ledger id); "" if they do not.
 
-    `named`: whether the request names the VM, or it would only step aside. A value that is neither
+    `named`: the request names the VM, instead of moving it out of the way. A value that is neither
     `never` nor `only-requested` counts as `never`.
     """
     value = labels.get(LABEL)

@@ -21,12 +21,12 @@ _OWNERS = {"ReplicaSet": "apps/v1", "ReplicationController": "v1", "StatefulSet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod, decoded once: what it asks for and what it holds.
+    """A pod, decoded once: its requests, terms and current use.
 
-    `node` is spec.nodeName ("" for a pod that waits). `finished` pods hold nothing; `terminating`
-    ones still hold resources, ports, volumes and affinity, but do not count for topology spread.
+    `node` is spec.nodeName ("" for a pod that waits). `finished` pods use nothing; `terminating`
+    ones still use resources, ports, volumes and affinity, but do not count for topology spread.
     `volumes` are the pod's volumes as plain JSON. `estimated` marks a pod that was derived from a
-    VM or VMI without a running pod to look at. Labels are the pod's own.
+    VM or VMI without a running pod. Labels are the pod's own.
     """
 
     name: NamespacedName
@@ -36,7 +36,7 @@ class Pod:
     finished: bool = False
     terminating: bool = False
     requests: Requests = field(default_factory=Requests)
-    limits: Mapping[str, int] = field(default_factory=dict)  # only if a quota may ask
+    limits: Mapping[str, int] = field(default_factory=dict)  # only if a quota may need them
     node_selector: Mapping[str, str] = field(default_factory=dict)
     affinity: Affinity = field(default_factory=Affinity)
     tolerations: tuple[Toleration, ...] = ()
@@ -54,7 +54,7 @@ class Pod:
     nominated: str = ""  # the node that it waits for after preemption
 
     def replace(self, **changed: Any) -> Pod:
-        """`dataclasses.replace`, made for many thousands of pods."""
+        """`dataclasses.replace`, optimised for many thousands of pods."""
         copy = object.__new__(Pod)
         for put, value in zip(_PUT, _values(self), strict=True):
             put(copy, value)
@@ -73,7 +73,7 @@ class Pod:
 
     @property
     def direct_claims(self) -> tuple[str, ...]:
-        """Names of the claims that its volumes name themselves, in their order."""
+        """Names of the claims in its own volumes, in their order."""
         named = (
             at(item, "persistentVolumeClaim", "claimName", default="") for item in self.volumes
         )

@@ -15,7 +15,7 @@ from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
 from gitbot.kubernetes.quantities import NANO, held_in_int64, milli, nanos, not_negative
 from gitbot.model.caches import ContentCache, IdentityCache
 
-DEFAULT_CPU = 100  # milli, for a container that names no cpu, in scoring only
+DEFAULT_CPU = 100  # milli, for a container without a cpu request, in scoring only
 DEFAULT_MEMORY = 200 * 1024 * 1024
 
 _Amounts = dict[str, int]
@@ -23,10 +23,10 @@ _Amounts = dict[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requests:
-    """A pod's requests in each of the four ways in which the scheduler adds them up.
+    """A pod's requests in each of the four ways in which the scheduler sums them.
 
-    `filtered`: of a pod to be placed; `held`: by a pod that is placed (with resize status);
-    `scored_*`: of a pod to be placed as LeastAllocated sees it; `held_*`: of a placed one.
+    `filtered`: of a pod to be placed; `held`: of a placed pod (with resize status); `scored_*`: of
+    a pod to be placed, as LeastAllocated counts; `held_*`: of a placed one.
     """
 
     filtered: Mapping[str, int] = field(default_factory=dict)
@@ -90,7 +90,7 @@ _unresized = IdentityCache(
 
 
 def _complete(spec: Mapping[str, Any]) -> bool:
-    """Whether every container names cpu and memory, so that no default applies."""
+    """Whether every container has cpu and memory requests, so that no default applies."""
     for key in ("containers", "initContainers"):
         for container in spec.get(key) or ():
             resources = container.get("resources") or {}

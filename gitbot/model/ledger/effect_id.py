@@ -1,7 +1,7 @@
 """Effect: one migration that gitbot may create, and the one name that it always gets.
 
-An effect is (request, VMI UID, move number, attempt): at most one VMIM each, ever. The name depends
-on the effect alone, so a create that is sent twice meets AlreadyExists.
+An effect is (request, VMI UID, move number, attempt) and gets at most one VMIM ever. The name
+depends on the effect alone, so the server refuses a second create with AlreadyExists.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def _digits(effect: EffectId) -> str:
 
 
 def label_value(text: str) -> str:
-    """A legal label value for any text; put the full text into an annotation.
+    """A valid label value for any text; put the full text into an annotation.
 
-    `/`, which separates the parts of ledger ids, becomes `_`, which no part holds, so ids that
-    differ have labels that differ. A value longer than 63, or one that had to lose other
+    `/`, which separates the parts of ledger ids, becomes `_`, which no part contains, so different
+    ids have different labels. A value longer than 63 characters, or one that had to lose other
     characters, is cut to 52 and gets `-` and 10 hex digits of the text's SHA-256.
     """
     value = text.replace("/", "_")

@@ -1,4 +1,4 @@
-"""Parts of events that stand below `data` in a line of the ledger."""
+"""Parts of events that are below `data` in a line of the ledger."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class MoveState(StrEnum):
     OBSOLETE = "obsolete"
     EXPIRED = "expired"
     WITHDRAWN = "withdrawn"
-    OBSERVED = "observed"  # somebody else's migration, seen
+    OBSERVED = "observed"  # another mover's migration
 
 
 FINAL_STATES = frozenset(
@@ -239,7 +239,7 @@ class Shown(Plain, frozen=True, kw_only=True):
     document: str = ""
 
     def __post_init__(self) -> None:
-        parse_instant(self.expires_at)  # else nobody can tell until when it holds
+        parse_instant(self.expires_at)  # otherwise the end of its validity would be unknown
 
 
 class PlanShown(_Tagged, frozen=True, kw_only=True, tag="shown"):

@@ -37,7 +37,7 @@ HOLD_FILE = "hold.jsonl"
 
 
 class _Asked:
-    """The last events, and what was asked of them: a look at a cluster asks the same many times."""
+    """Cached answers for the last events: a pass asks the same questions many times."""
 
     def __init__(self) -> None:
         self._last: tuple[tuple[LedgerEvent, ...], dict[object, Any]] = ((), {})
@@ -76,7 +76,7 @@ class Ledger(FrozenStruct, frozen=True, kw_only=True):
         return found
 
     def requests(self, cluster: str) -> tuple[RequestEvent, ...]:
-        """Events about the moves of a cluster, and about migrations that somebody else made."""
+        """Events about the moves of a cluster, and about other movers' migrations."""
         return self._all(RequestEvent, f"requests/{cluster}/")
 
     def nodes(self, cluster: str, occurrence: OccurrenceId) -> tuple[NodeEvent, ...]:
@@ -139,7 +139,7 @@ def pull_file(number: int) -> str:
 
 
 def place_of(event: LedgerEvent) -> str:
-    """The file in which a line belongs, or as much of its path as the line says."""
+    """The file of a line, or as much of its path as the line determines."""
     match event:
         case MoveApproved() | MoveChanged() | RequestCancelled() | ForeignMove():
             return request_file(event.cluster, event.request)

@@ -1,4 +1,4 @@
-"""Consent: what an owner must approve before anything of theirs moves, and who has done it."""
+"""Owner approvals: whose approval a move needs, and who has given it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RequiredApproval:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class OwnerApproval:
-    """A need, the accounts that approved it (empty: nobody), and who else can.
+    """A need, the accounts that approved it (empty: none), and who else can.
 
     `able` has the members of each owner that is a team, `unknown` why another one cannot approve.
     """
@@ -41,13 +41,13 @@ class OwnerApproval:
 
     @property
     def line(self) -> str:
-        """What a reviewer reads: who approved, or who must."""
+        """The line for a reviewer: who approved, or who must."""
         if self.by:
             return f"{self.need.subject} by {first_of(self.by, _NAMED)}"
         return f"missing: {self.words}"
 
 
 def missing(consents: tuple[OwnerApproval, ...]) -> str:
-    """Whose approval is missing, in words; "" if none is."""
+    """The missing approvals, in words; "" if none is missing."""
     found = [consent.words for consent in consents if not consent.by]
     return f"waits for the approval of {'; and of '.join(found)}" if found else ""

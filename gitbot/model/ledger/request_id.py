@@ -111,7 +111,7 @@ class DrainId(_OfOccurrence):
 
 
 class ReturnId(_OfOccurrence):
-    """Bringing the VMs of one occurrence home."""
+    """Moving the VMs of one occurrence back to their home nodes."""
 
     __slots__ = ()
 
@@ -154,7 +154,7 @@ class HealId(RequestId):
 
 
 class ObservedId(RequestId):
-    """The migrations of one VM that somebody else made."""
+    """The migrations of one VM by other movers."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""A rule as the planner sees it: a constraint that counts breaches over an occupancy."""
+"""The interface of a rule for the planner: it counts breaches over an occupancy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.text.names import IntentRef
 
 Occupancy = Mapping[NamespacedName, frozenset[str]]
-"""VMI name to the nodes on which it holds a place: one node, or source and target in a move.
+"""VMI name to the nodes on which it takes a place: one node, or source and target in a move.
 
 Also the nodes with an old launcher pod that has not ended yet, and those that are reserved for it.
 """
@@ -19,14 +19,14 @@ Also the nodes with an old launcher pod that has not ended yet, and those that a
 def after_move(held: frozenset[str], source: str, target: str) -> frozenset[str]:
     """The places that a VM holds after its move from `source` to `target`.
 
-    It gives up only the place from which it moves: an old launcher pod elsewhere still counts.
+    It frees only the place from which it moves: an old launcher pod elsewhere still counts.
     """
     return held - {source} | {target}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Breach:
-    """One way in which a rule does not hold.
+    """One way in which a rule is broken.
 
     `key` names the place of the breach (a domain, a VM) and is the same in all states, so that
     states can be compared: a step is refused if an `amount` of a key grows. `amount` is a positive

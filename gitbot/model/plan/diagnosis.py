@@ -1,4 +1,4 @@
-"""Checks: what gitbot finds out about one thing, and how to fix it."""
+"""Checks: what gitbot found out about one thing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One look at one thing: before a move, or by `gitbot doctor`.
+    """The check of one thing, before a move or by `gitbot doctor`.
 
-    `name` is stable and short (`forge/checks`), `message` says what was found. `fix` says what to
-    do; a diagnosis has one for everything that does not pass, a plan has none.
+    `name` is stable and short (`forge/checks`), `message` has the result. `fix` says what to do; a
+    diagnosis has one for every check that does not pass, a plan has none.
     """
 
     name: str
@@ -59,7 +59,7 @@ def fix_of(error: GitbotError) -> str:
     return error.hint or next(found, f"put right what the message names, {_AGAIN}")
 
 
-@lru_cache(maxsize=4_096)  # most VMs pass with the same words
+@lru_cache(maxsize=4_096)  # most VMs pass with the same message
 def passed(name: str, message: str) -> Check:
     return Check(name=name, outcome=Outcome.PASS, message=message)
 
@@ -73,7 +73,7 @@ def failed(name: str, message: str, fix: str = "") -> Check:
 
 
 def asked(name: str, ask: Callable[[], Iterable[Check]]) -> tuple[Check, ...]:
-    """The answers; if asking fails, a failed check with the error."""
+    """The checks; if computing them fails, one failed check with the error."""
     try:
         return tuple(ask())
     except Bug:

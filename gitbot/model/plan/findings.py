@@ -62,7 +62,7 @@ def has_errors(findings: tuple[Finding, ...]) -> bool:
 
 
 class Refusal(ValueError):
-    """A text that its field cannot hold: a finding's code, what was expected, what to do."""
+    """A text that its field does not accept: a finding's code, the expectation, the fix."""
 
     def __init__(self, code: str, expected: str, hint: str) -> None:
         super().__init__(f"expected {expected}; {hint}")

@@ -52,12 +52,12 @@ class Move:
     """One live migration of one VM.
 
     `id` counts within the request over all its plans. `to` is the node for pin Node, the predicted
-    node otherwise; `allowed_nodes` are all nodes where it may land. `wave` counts from 0.
+    node otherwise; `allowed_nodes` are all nodes that it may reach. `wave` counts from 0.
 
-    It may start when the moves in `after` have ended. None in plans of older versions, where it
-    waits for every move of an earlier wave. `starts` is the estimated start, 0 in older plans: then
-    the start of its wave. `after_return`: the plan empties its target before, and the move waits
-    until that node is back in service.
+    It may start when the moves in `after` have ended. None in plans of older versions: it waits for
+    every move of an earlier wave. `starts` is the estimated start, 0 in older plans: then the start
+    of its wave. `after_return`: the plan empties its target before, and the move waits until that
+    node is back in service.
     """
 
     id: int
@@ -144,10 +144,10 @@ class OptimalityProof(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """Lower bounds that hold for any plan: number of moves, seconds under the limits.
+    """Lower bounds for any plan: number of moves, seconds under the limits.
 
-    With a proof, the plan has as few moves as there can be; without, at most the difference to
-    `moves` more.
+    With a proof, no plan has fewer moves; without, the plan has at most the difference to `moves`
+    more.
     """
 
     moves: int
@@ -157,7 +157,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveValue:
-    """One thing that the planner made as small as it could; None if it has no amount."""
+    """One thing that the planner minimised; None if it has no amount."""
 
     what: str
     amount: int | None

@@ -34,7 +34,7 @@ class Limits:
 
     The effective values: the smaller of the configuration and the KubeVirt CR
     (parallelMigrationsPerCluster 5, parallelOutboundMigrationsPerNode 2 by default). `reserve`
-    slots of the cluster limit stay free for others.
+    slots of the cluster limit stay free for other movers.
     """
 
     parallel: int = 5
@@ -83,15 +83,15 @@ class Target:
 
     @property
     def anywhere(self) -> bool:
-        """Whether any other node will do."""
+        """Whether the target is any other node."""
         return not self.nodes and not self.node_selector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveVms:
-    """One-off: each named VM goes to a node of the target, once. One group.
+    """One-off: each named VM moves to a node of the target, once. One group.
 
-    With `balance` only those go whose moves even out the nodes, pinned to nodes.
+    With `balance`, only VMs move that even out the nodes, pinned to nodes.
     """
 
     request: Request

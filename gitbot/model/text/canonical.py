@@ -32,7 +32,7 @@ def _refuse_floats(value: Any) -> None:
     if value is None or isinstance(value, str | int):
         return
     match value:
-        case dict() | Mapping():  # the first is the fast way, and nearly always enough
+        case dict() | Mapping():  # dict alone is faster, and nearly always enough
             for key, item in value.items():
                 if not isinstance(key, str):
                     raise Bug(f"BUG: canonical JSON with a key that is not text: {key!r}")

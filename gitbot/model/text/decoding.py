@@ -1,4 +1,4 @@
-"""A malformed object becomes an error that names it, never a traceback."""
+"""Turns a malformed object into an error that names it, never into a traceback."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FOUND = (AttributeError, KeyError, TypeError, ValueError)
 class decoding:  # noqa: N801 - used like a function
     """Turn errors while an object is decoded into a SnapshotError with its name.
 
-    It is a class because every pod of a cluster passes here: a generator takes ten times as long.
+    A class, because every pod of a cluster passes here: a generator takes ten times as long.
     """
 
     __slots__ = ("_kind", "_obj")

@@ -7,14 +7,14 @@ from typing import Literal, get_args
 
 ApiVersion = Literal["placement.gitbot.dev/v1alpha1"]
 (API_VERSION,) = get_args(ApiVersion)
-"""For every document that gitbot reads or writes."""
+"""The apiVersion of every document that gitbot reads or writes."""
 CONFIGURATION_FILE = ".gitbot.yaml"
 OWN_AUTHOR = "gitbot"
-"""The author of gitbot's commits, whatever its account on the forge is called."""
+"""The author of gitbot's commits, whatever its account on the forge is."""
 LIMIT_HARD_ANTI_AFFINITY = "LimitPodHardAntiAffinityTopology"
 """The admission plugin that allows required anti-affinity by hostname only."""
 VM_TERMS = "VirtualMachineInstance"
-"""The kind in the ref of a rule that VMs make themselves; the name is that of the first VM."""
+"""The kind in the ref of a rule from VMs' own specs; the name is that of the first VM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -40,7 +40,7 @@ class IntentRef:
 
     @property
     def of_vm(self) -> bool:
-        """Whether it names what VMs require in their own specs, and not an intent."""
+        """Whether it refers to requirements in the specs of VMs, and not to an intent."""
         return self.kind == VM_TERMS
 
     @property

@@ -1,4 +1,4 @@
-"""Words for people: the nearest valid one, and texts and lists cut to the room that a line has."""
+"""Wording for people: the nearest valid word, and texts and lists cut to the length of a line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def nearest(word: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | No
 
 
 def meant(word: str, words: Iterable[str], *, known: str = "known") -> str:
-    """`did you mean b?`, else the words: what an error about an unknown name goes on with."""
+    """`did you mean b?`, else the words: the end of an error about an unknown name."""
     every = list(words)
     near = nearest(word, every)
     return f"did you mean {near}?" if near else f"{known}: {first_of(every, 8) or 'none'}"

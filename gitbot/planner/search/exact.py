@@ -1,8 +1,8 @@
 """Exact search: the shortest lawful sequence of steps, or a proof that none is better.
 
-A* over the places of the VMs that may move (Hart, Nilsson, Raphael 1968). Real steps on the board
-lead to each state, so the search assumes nothing about the constraints' answers. The board is asked
-last: only about nodes with room (`openings`) that lead to a state which is new and below the limit.
+A* over the places of the movable VMs (Hart, Nilsson, Raphael 1968). Real steps on the plan state
+lead to each state, so the search assumes nothing about the constraints' answers. These are slow: it
+asks only about nodes with room (`reachability`) that lead to a new state within the limit.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ Cost = tuple[int, int, int]
 """What stays undone, steps, bytes moved. Less is better."""
 
 Path = tuple[tuple[Step, ...], ...]
-"""The steps of each leg that has begun."""
+"""The steps of each leg that has started."""
 
 WORST: Cost = (1 << 62, 0, 0)
 
 QUESTIONS = 200_000
-"""About so many states and moves a search asks about; the same on every machine."""
+"""Approximate evaluation budget of one search; deterministic across machines."""
 
 COST_OF_UNKNOWN = 10
-"""What is not known yet counts as so many questions."""
+"""An answer that is not cached costs so many units of the budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPhase:
-    """A part of the search. `offers` are where a VM may go; `undone` measures what is left of it.
+    """A part of the search. `offers` are where a VM may go; `undone` measures its remaining work.
 
     `at_least` is a lower bound on the steps that bring it to 0. A `whole` leg is done completely or
-    not begun; a leg that is not begun counts as one undone thing.
+    not started; a leg that is not started counts as one undone thing.
     """
 
     offers: Callable[[NamespacedName], Sequence[Offer]]
@@ -53,7 +53,7 @@ class SearchPhase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The best sequence seen, by leg (None: none is below the limit); whether it is proven best."""
+    """The best sequence seen, by leg (None: none below the limit); whether it is proven best."""
 
     path: Path | None
     proven: bool
@@ -61,22 +61,22 @@ class Found:
 
 
 _Choice = tuple[int, int, frozenset[int]]
-"""A mover, an offer and the nodes to which it may go, by number."""
+"""A mover, an offer and the nodes to which it may go, by number. Not ranked yet."""
 
 
 @dataclass(order=True, slots=True)
 class _SearchNode:
-    """One way to a state. Ways are tried in their sort order."""
+    """One way to a state. The queue sorts by fields, so `ticket` makes it deterministic."""
 
-    least: int  # what stays undone at least
-    floor: int  # steps taken, and at least still needed
+    least: int  # lower bound of what stays undone
+    floor: int  # steps so far, and a lower bound of those still needed
     weight: int
     ticket: int
-    undone: int = field(compare=False)  # what its legs have left undone
+    undone: int = field(compare=False)  # what its legs have left undone so far
     path: Path = field(compare=False)
     state: State = field(compare=False)
     ended: bool = field(compare=False)
-    choice: _Choice | None = field(compare=False)  # one more step, not yet ranked
+    choice: _Choice | None = field(compare=False)  # one more step, not ranked yet
 
     def steps(self) -> list[Step]:
         return [step for steps in self.path for step in steps]
@@ -94,10 +94,10 @@ def shortest(
     below: Cost = WORST,
     left: int = 0,
 ) -> Found:
-    """The sequence of least cost, if that is below `below`. Ties go to the offers' order.
+    """The sequence of least cost, if that is below `below`. Ties are broken by the offers' order.
 
     The measures see the places of the VMs in `scope`. Every sequence leaves at least `left` undone.
-    Asks about QUESTIONS questions; after that, returns the best sequence seen, unproven.
+    After QUESTIONS evaluations it returns the best sequence seen, unproven.
     """
     with board.trial():
         search = _Search(board, movers, legs, tuple(scope), below=below, left=left)
@@ -130,7 +130,7 @@ class _Search:
         self.home = board.places(scope)
         self.inside = [place for place, vm in enumerate(movers) if vm in self.home]
         self.moves = KnownMoves(board, movers, self.openings)
-        self.pinned = all(  # else a landing may be up to the scheduler
+        self.pinned = all(  # otherwise the scheduler may choose the node
             wish.pin is Pin.NODE for leg in legs for vm in movers for wish, _ in leg.offers(vm)
         )
         self.measured: dict[object, int] = {}
@@ -172,7 +172,7 @@ class _Search:
             self._move(way, cost, number)
 
     def _enter(self, path: Path, cost: Cost, state: State) -> None:
-        """Begin the next leg, or end the search."""
+        """Start the next leg, or end the search."""
         number = len(path)
         if number == len(self.legs):
             self._push(path, state, cost, cost[1], ended=True)
@@ -201,7 +201,7 @@ class _Search:
     def _step(
         self, way: _SearchNode, after: Cost, place: int, found: Mapping[int, tuple[State, int]]
     ) -> None:
-        """Take the lawful ones of some moves of one mover. `found`: by node number."""
+        """Take the lawful moves of one mover among `found`, which has states by node number."""
         leg = len(way.path) - 1
         for offer in range(len(self._offers(leg, place))):
             nodes = self.open(leg, place, offer) & found.keys()
@@ -219,7 +219,7 @@ class _Search:
                         self._push(_longer(way.path, step), state, after, floor)
 
     def _lawful(self, way: _SearchNode, place: int, offer: int, nodes: Iterable[int]) -> list[int]:
-        """Those of the nodes to which a mover may go; the board is asked last."""
+        """The nodes to which a mover may go; asks the constraints only about uncached ones."""
         if self.moves.tells(place):
             asked = sum(1 << node for node in nodes)
             found = self.moves.where(place, asked, way.state, lambda: self._go(way))
@@ -237,7 +237,7 @@ class _Search:
         offer: int,
         found: Mapping[int, tuple[State, int]],
     ) -> None:
-        """Go on to these nodes. Which of them is best is asked when it is their turn."""
+        """Queue these nodes as one entry: they are ranked only if the search gets to them."""
         leg = len(way.path) - 1
         by_floor: dict[int, list[int]] = {}
         for node, (state, floor) in found.items():
@@ -248,7 +248,7 @@ class _Search:
             self._push(way.path, way.state, after, floor, choice=(place, offer, frozenset(nodes)))
 
     def _rank(self, way: _SearchNode, choice: _Choice) -> None:
-        """The ways of a choice, best first, in its place of the queue."""
+        """Replace a choice by one way for each of its nodes, best first, at its place."""
         place, offer, nodes = choice
         vm, (wish, _) = self.movers[place], self._offers(len(way.path) - 1, place)[offer]
         if len(nodes) == 1:
@@ -299,7 +299,7 @@ class _Search:
         return found
 
     def _least(self, number: int, state: State, undone: int) -> int:
-        """The steps that the legs from this number on need, beside what stays undone anyway."""
+        """Lower bound of the steps of the legs from this number on, spared ones excluded."""
         spare = max(0, self.left - undone)
         needs = sorted(self.at_least(leg, state) for leg in range(number, len(self.legs)))
         if any(leg.whole for leg in self.legs):

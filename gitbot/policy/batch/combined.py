@@ -1,7 +1,7 @@
-"""Many policies as one expression: where few subjects are alike, each is asked only once.
+"""Compiles several policies into one CEL expression, to evaluate each distinct subject once.
 
-The one expression gives a list with true for each policy that a subject passes or that does not
-apply. If it gives no answer, nothing is known, and each policy is judged alone.
+The expression returns a list with true for each policy that a subject passes or that does not apply
+to it. If it returns no value, nothing is known, and each policy is judged alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Group = tuple[Policy, ...]
 def prefilter(
     policies: _Group, subjects: Sequence[PolicySubject]
 ) -> Iterator[tuple[Policy, PolicySubject]]:
-    """What fails, and what may: a judge must look at each again."""
+    """Pairs of policy and subject that fail, or might; the caller must evaluate each in full."""
     for program, group in _programs(policies):
         read = {} if program is None else reads(program)
         for subject in subjects:
@@ -42,7 +42,7 @@ def prefilter(
 
 @lru_cache(maxsize=64)
 def _programs(policies: _Group) -> tuple[tuple[Program | None, _Group], ...]:
-    """Programs for these policies. None where one does not compile together with others."""
+    """Programs for these policies. None if one does not compile together with others."""
     if not policies:
         return ()
     text = "[" + ",\n".join(map(_text, policies)) + "]"
@@ -73,7 +73,7 @@ def _text(policy: Policy) -> str:
 def binding(
     program: Program, texts: tuple[tuple[str, str], ...], known: tuple[str, ...]
 ) -> Program:
-    """The program with variables that are made inside it, beside those that are `known` as data."""
+    """The program with variables computed inside it, besides those that are `known` as data."""
     try:
         return compile_expression(_bound(texts, known, program.text), names=program.names)
     except ExpressionError as error:

@@ -1,4 +1,4 @@
-"""Subjects that are alike for an expression: all that it reads of them is equal."""
+"""Subjects that are equal for an expression, because all values that it reads are equal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Place = tuple[str, ...]  # a variable and the keys in it
 
 
 class Classes:
-    """Keys of subjects, equal for those that are alike. Each part is computed once."""
+    """Keys of subjects; equal for subjects that an expression cannot distinguish. Computed once."""
 
     def __init__(self, subjects: Sequence[PolicySubject]) -> None:
         self._subjects = subjects
@@ -23,7 +23,7 @@ class Classes:
         self._keys: dict[tuple[_Place, ...], Sequence[Hashable]] = {}
 
     def at_least(self, reads: Reads) -> int:
-        """At least so many classes: as many as there are values in one place that it reads."""
+        """Lower bound of the number of classes: the distinct values at one path that it reads."""
         return max((self._column(place)[1] for place in _places(reads)), default=1)
 
     def keys(self, reads: Reads) -> Sequence[Hashable]:
@@ -36,7 +36,7 @@ class Classes:
         return self._keys[places]
 
     def _column(self, place: _Place) -> tuple[Sequence[int], int]:
-        """A number for each subject's value in a place, and how many different ones there are."""
+        """Each subject's value at this path as a number, and how many numbers there are."""
         if place not in self._columns:
             values, places = self._distinct(place[0])
             numbers: dict[Hashable, int] = {}
@@ -47,7 +47,7 @@ class Classes:
         return self._columns[place]
 
     def _distinct(self, name: str) -> tuple[Sequence[Any], Sequence[int]]:
-        """The values, those that subjects share once (a node, an intent), and whose is which."""
+        """Distinct values (subjects share a node or an intent), and each subject's index."""
         if name not in self._held:
             values = [subject.data[name] for subject in self._subjects]
             known: dict[int, int] = {}
@@ -63,11 +63,11 @@ def _places(reads: Reads) -> tuple[_Place, ...]:
 
 
 def _text(value: Any, place: _Place) -> Hashable:
-    """What stands in a place, as text; otherwise how far the keys lead, and what stands there."""
+    """The value at a path as text; if the path ends early, its depth, and the value there."""
     for depth, key in enumerate(place[1:]):
         if type(value) is not dict and not isinstance(value, Mapping):
             return depth, repr(value)
         if key not in value:
             return depth
         value = value[key]
-    return repr(project(value, None))  # repr tells 1, 1.0, true and "1" apart, as CEL does
+    return repr(project(value, None))  # repr distinguishes 1, 1.0, true and "1", as CEL does

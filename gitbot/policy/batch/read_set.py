@@ -1,4 +1,4 @@
-"""Which values an expression reads: those decide what it gives, so equal ones are judged once."""
+"""Values that an expression reads. They alone decide its result, so equal ones are judged once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from gitbot.policy.cel_engine import Program
 from gitbot.policy.cel_syntax import SyntaxKind, SyntaxNode, read_syntax
 
-# The keys that are read of a map, each with what is read of its value; None reads all of it.
+# The keys of a map that are read, each with the keys of its value; None reads all of the value.
 Tree = Mapping[str, "Tree | None"]
 Reads = Mapping[str, "Tree | None"]
 _PLAIN = frozenset({str, int, bool, list})
@@ -32,9 +32,9 @@ def _read(program: Program) -> Iterator[_Path]:
 
 
 def project(value: Any, tree: Tree | None) -> Any:
-    """A value with only what the tree reads of it."""
+    """Only those parts of a value that the tree reads."""
     if type(value) is not dict:
-        if type(value) in _PLAIN or not isinstance(value, Mapping):  # asking for Mapping is slow
+        if type(value) in _PLAIN or not isinstance(value, Mapping):  # isinstance of Mapping is slow
             return value
         if tree is None:
             return dict(value)
@@ -44,7 +44,7 @@ def project(value: Any, tree: Tree | None) -> Any:
 
 
 def leaves(tree: Tree | None) -> Iterator[_Path]:
-    """The keys that lead to each value of which a tree reads all."""
+    """The path of each value that a tree reads as a whole."""
     if tree is None:
         yield ()
     else:

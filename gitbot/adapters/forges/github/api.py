@@ -1,8 +1,8 @@
 """Requests to GitHub's REST API under our own rules. PyGithub signs and sends them.
 
-Reads are repeated (bounded, and as GitHub asks). If the answer to a write is lost, we look for its
-result before we send it again. PyGithub's own pauses and retries are off: with them, one lost
-answer to the POST of a comment creates eleven comments (PyGithub 2.10.0, GithubRetry).
+Reads are repeated (bounded, and as GitHub asks). If the response to a write is lost, gitbot looks
+for its result before it sends it again. PyGithub's own pauses and retries are off: with them, one
+lost response to the POST of a comment creates eleven comments (PyGithub 2.10.0, GithubRetry).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from gitbot.errors import ForgeError
 from gitbot.ports.clock import Clock
 
 API_VERSION = "2022-11-28"
-TIMEOUT = 30  # seconds for one answer
-READS = 5  # times that a read is tried
-LOOKS = 3  # times that a write without an answer is looked for
+TIMEOUT = 30  # seconds for one response
+READS = 5  # attempts of a read
+LOOKS = 3  # attempts to find the result of an unanswered write
 PAGE = 100  # items a page, GitHub's maximum
 MAX_PAGES = 1000
 _REMEMBERED = 400  # answers kept for conditional requests
@@ -35,7 +35,7 @@ Resolve = Callable[[], "Json | None"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitHubAnswer:
-    """A usable answer. Names in `headers` are lower case."""
+    """A usable response. Names in `headers` are lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -51,7 +51,7 @@ class GitHubApi:
     send: Callable[..., tuple[int, dict[str, Any], str]]
     secret: Callable[[], str] = field(default=lambda: "", repr=False)
     budget: RequestBudget = field(default_factory=RequestBudget)
-    skew: int = 0  # seconds that GitHub's clock was ahead of ours at its last answer
+    skew: int = 0  # seconds that GitHub's clock was ahead of ours at its last response
     _etags: dict[str, tuple[str, GitHubAnswer]] = field(default_factory=dict)
 
     @classmethod
@@ -80,7 +80,7 @@ class GitHubApi:
         parameters: Mapping[str, Any] | None = None,
         priority: Priority = Priority.NORMAL,
     ) -> GitHubAnswer:
-        """Read one thing. Raises Refused with GitHub's status, or Unanswered after all tries."""
+        """Read one thing. Raises GitHubRefusal with its status, or Unanswered after all tries."""
         key = json.dumps([path, parameters or {}], sort_keys=True)
         known = self._etags.get(key)
         headers = {"If-None-Match": known[0]} if known else {}
@@ -137,11 +137,11 @@ class GitHubApi:
         resolve: Resolve,
         priority: Priority = Priority.NORMAL,
     ) -> Json:
-        """Write once. If the answer is lost, `resolve` checks whether the write took effect.
+        """Write once. If the response is lost, `resolve` checks whether the write took effect.
 
-        `resolve` returns what a good answer would have held, or None if it finds nothing. After
-        several checks without result the write is sent a second and last time. Raises Refused or
-        Unanswered.
+        `resolve` returns what a good response would have contained, or None if it finds nothing.
+        After several checks without result the write is sent a second and last time. Raises
+        GitHubRefusal or Unanswered.
         """
         for attempt in (1, 2):
             try:
@@ -157,7 +157,7 @@ class GitHubApi:
     def _write_once(
         self, what: str, verb: str, path: str, body: Mapping[str, Any] | None, priority: Priority
     ) -> Json:
-        for _ in range(READS):  # a refusal for too many requests says that nothing was done
+        for _ in range(READS):  # a refusal for too many requests means that nothing was done
             self._wait(priority, write=True)
             self.budget.wrote(self.clock.now())
             try:
@@ -222,7 +222,7 @@ class GitHubApi:
         self.budget.learn(lowered)
         theirs = date_of(lowered)
         if theirs:
-            # a slow answer does not mean a wrong clock; a Date is cut to whole seconds
+            # A slow response does not mean a wrong clock; Date has whole seconds.
             latest = self.clock.now()
             self.skew = max(0, theirs - latest) + min(0, theirs + 1 - asked_at)
         return status, lowered, text
@@ -263,7 +263,7 @@ def _next(link: str) -> dict[str, Any] | None:
 
 
 def _unsigned(error: Exception) -> ForgeError:
-    """A failure to create an App's token. Its text may contain secrets, so it is left out."""
+    """A failure to create an App's token, without its text, which may contain secrets."""
     status = getattr(error, "status", 0)
     if isinstance(status, int) and status:
         return GitHubRefusal(

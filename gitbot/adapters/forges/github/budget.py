@@ -13,12 +13,12 @@ from enum import IntEnum
 from gitbot.errors import ForgeError
 from gitbot.model.text.instants import FOREVER, format_instant
 
-WRITES_A_MINUTE = 60  # of 80: others write with the same account
+WRITES_A_MINUTE = 60  # of 80: other programs write with the same account
 WRITES_AN_HOUR = 400  # of 500
-MAX_WAIT = 120  # seconds that one request may wait before the run gives up and comes back later
-SECONDARY_PAUSE = 60  # seconds, if GitHub does not say how long
+MAX_WAIT = 120  # seconds that one request may wait before the run gives up until the next one
+SECONDARY_PAUSE = 60  # seconds, if GitHub does not say
 _MINUTE, _HOUR = 60, 3600
-_DIGITS = 9  # of a number of seconds; more are as good as never
+_DIGITS = 9  # of a number of seconds; more digits mean never
 
 
 class Priority(IntEnum):
@@ -26,7 +26,7 @@ class Priority(IntEnum):
 
     SAFETY = 0  # decides whether something may move, or reports on moves
     NORMAL = 1  # plans, proposals and their comments
-    COSMETIC = 2  # labels, dashboard: left out if the budget runs low
+    COSMETIC = 2  # labels, dashboard: skipped if the budget runs low
 
 
 _KEPT = {Priority.SAFETY: 0.0, Priority.NORMAL: 0.1, Priority.COSMETIC: 0.25}
@@ -71,7 +71,7 @@ class RequestBudget:
         self.limit, self.remaining, self.reset = limit, remaining, min(reset, FOREVER)
 
     def refused(self, status: int, headers: Mapping[str, str], body: str, *, now: int) -> bool:
-        """Whether an answer refuses for too many requests. If so, `wait_for` waits for it."""
+        """Whether a response refuses for too many requests. If so, `wait_for` waits for it."""
         if status not in (403, 429):
             return False
         said = headers.get("retry-after", "")

@@ -1,8 +1,8 @@
 """Check runs and commit statuses on one repository.
 
-A digest of its content (`external_id`) identifies a check run, so a lost answer is found again and
-an equal verdict is not written twice. Annotations are sent in chunks of 50 (GitHub's limit per
-request); the next call adds what a crash left out.
+A digest of its content (`external_id`) identifies a check run, so gitbot finds it after a lost
+response and does not write an equal verdict twice. Annotations are sent in chunks of 50 (GitHub's
+limit per request); the next call adds those that a crash left out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CUT = "\n\n_Cut here: the comment and the command line have all._"
 _FINISHED = {
     CheckState.SUCCESS: "success",
     CheckState.FAILURE: "failure",
-    # could not be evaluated: a person has to look
+    # It could not be evaluated: a person must look.
     CheckState.ERROR: "action_required",
 }
 
@@ -73,7 +73,7 @@ class Checks:
         )
 
     def set_status(self, commit: str, status: CommitStatus) -> bool:
-        """Write a commit status unless the newest one says the same. Returns whether it wrote."""
+        """Write a commit status unless the newest one is equal. Returns whether it wrote."""
         wanted = replace(status, description=shortened(status.description, MAX_DESCRIPTION))
         key = (commit, status.context)
         identity = digest([str(wanted.state), wanted.description, wanted.target_url])
@@ -255,7 +255,7 @@ def _chunks(annotations: tuple[Annotation, ...]) -> list[list[Any]]:
 
 
 def _identity(run: Any) -> str | None:
-    """What a run says; None if nothing: GitHub ends an unfinished one as stale after two weeks."""
+    """The identity of a run; None for none: GitHub ends unfinished runs after two weeks."""
     if run is None or run.get("conclusion") == "stale":
         return None
     return str(run.get("external_id") or "")

@@ -14,7 +14,7 @@ from gitbot.ports.forge import Comment, Issue, is_marked, marked
 from gitbot.ports.idempotence import is_up_to_date
 from gitbot.reports import cut_markdown
 
-MAX_BODY = 65_536  # characters that GitHub takes
+MAX_BODY = 65_536  # GitHub's limit in characters
 _CUT = "\n\n_Cut here: the command line has all._\n"
 DASHBOARD = "gitbot/dashboard"  # this label finds the issue among many
 
@@ -89,7 +89,7 @@ class Conversation:
         ]
         if mine:
             self._known[number, marker] = mine[0].id
-            for doubled in mine[1:]:  # two runs wrote it at the same moment
+            for doubled in mine[1:]:  # two processes wrote it at the same moment
                 self._delete(doubled.id)
             return mine[0]
         known = self._known.get((number, marker))
@@ -100,7 +100,7 @@ class Conversation:
         except GitHubRefusal as error:
             if not error.absent:
                 raise
-            del self._known[number, marker]  # somebody deleted it
+            del self._known[number, marker]  # a person deleted it
             return None
 
     def _delete(self, comment: int) -> None:
@@ -165,7 +165,7 @@ class Conversation:
             priority=Priority.COSMETIC,
         )
         mine = self._own_issues(labelled, marker)
-        if not mine:  # somebody may have taken the label off: look at what was changed last
+        if not mine:  # a person may have removed the label: search the last changed issues
             recent = {"state": "all", "sort": "updated", "direction": "desc", "per_page": PAGE}
             answer = self.api.get(what, path, parameters=recent, priority=Priority.COSMETIC)
             mine = self._own_issues(answer.body, marker)

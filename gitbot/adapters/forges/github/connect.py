@@ -1,4 +1,4 @@
-"""Opening a repository on GitHub: which one, with which permissions, and how Git reaches it."""
+"""Opens a repository on GitHub: which one, with which permissions, and Git's access to it."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from gitbot.ports.forge import (
     PullState,
 )
 
-GHOST = "ghost"  # GitHub's name for who deleted the account
-# What a reviewer says last counts; a comment says nothing about approval.
+GHOST = "ghost"  # GitHub's name for deleted accounts
+# A reviewer's last verdict counts; a comment is not a verdict.
 _WORDS = {"APPROVED": True, "CHANGES_REQUESTED": False, "DISMISSED": False}
 _CONCLUSIONS = {
     "success": CheckState.SUCCESS,
@@ -36,12 +36,12 @@ _CONCLUSIONS = {
 }
 
 _C = TypeVar("_C")
-# what Python raises if a value is not of the form that is read here
+# Python's errors if a value does not have the expected form.
 _ANOTHER_FORM = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 def reads_answers(kind: type[_C]) -> type[_C]:
-    """Its public methods raise ForgeError for answers of another form than GitHub describes.
+    """Makes the class's public methods raise ForgeError for responses of an unexpected form.
 
     An outage, a proxy or another program at that address is not a bug in gitbot.
     """
@@ -98,7 +98,7 @@ def pull_of(value: Any) -> PullRequest:
         head=str(head["sha"]),
         state=state,
         labels=tuple(sorted(str(label["name"]) for label in value.get("labels") or ())),
-        # before the merge this is only GitHub's trial merge
+        # Before the merge, this is only GitHub's trial merge.
         merge_commit=str(value.get("merge_commit_sha") or "") if merged_at else "",
         merged_head=str(head["sha"]) if merged_at else "",
         merged_by=login(value["merged_by"]) if merged_at and value.get("merged_by") else "",

@@ -1,4 +1,4 @@
-"""What gitbot may do on its repository, and which settings may surprise: for `doctor`.
+"""gitbot's permissions on its repository, and surprising settings: for `doctor`.
 
 This changes nothing. To test a write permission, it sends a request that GitHub must reject: as
 invalid (422) with the permission, as forbidden without it.
@@ -30,7 +30,7 @@ NEEDED = {
 }
 _HARMLESS = {**NEEDED, "administration": "read", "actions": "read", "members": "read"}
 _NOWHERE = "0" * 40
-_WRITES = {  # what a rehearsal does, where, and what is missing if GitHub forbids it
+_WRITES = {  # what a rehearsal tests, its path, and what is missing if GitHub forbids it
     "forge/pull-requests": ("open pull requests", "/pulls", "give it Pull requests: write"),
     "forge/checks": (
         "write check runs",
@@ -244,7 +244,7 @@ def _rules(patient: DiagnosisTarget, branch: str) -> list[Any]:
 
 
 def _origins(base: str, rules: list[Any]) -> Iterable[Check]:
-    """Required checks without an expected source: anybody's status counts."""
+    """Required checks without an expected source: a status of any account counts."""
     found = {
         str(check.get("context"))
         for rule in rules
@@ -291,7 +291,7 @@ def _environment(patient: DiagnosisTarget) -> Iterable[Check]:
 
 
 def _secrets(patient: DiagnosisTarget, environments: list[Any]) -> Iterable[Check]:
-    """Secrets that every branch's workflow can read belong to everybody who can push a branch."""
+    """Secrets that every branch's workflow can read are open to everyone who can push a branch."""
     rule = "deployment_branch_policy"  # null: every branch
     found = [str(value["name"]) for value in environments if not value.get(rule)]
     if found:

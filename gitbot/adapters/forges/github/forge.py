@@ -48,7 +48,7 @@ class GitHubForge:
             account=lambda: self.bot,
         )
         self._conversation = Conversation(api=api, root=self._root, account=lambda: self.bot)
-        # the methods of the port that these implement
+        # Methods of the port, implemented by these.
         self.can_write = self.protection.can_write
         self.team_members = self.protection.team_members
         self.set_check = self._checks.set_check

@@ -1,4 +1,4 @@
-"""Disks of Kubernetes' own plugins that CSI drivers serve now: which driver, which volume.
+"""Disks of Kubernetes' own plugins that CSI drivers handle now: which driver, which volume.
 
 Source: csi-translation-lib 0.36 and kube-scheduler (plugins/nodevolumelimits,
 plugins/volumebinding). Only plugins whose migration cannot be switched off are listed.
@@ -16,7 +16,7 @@ from gitbot.model.cluster.scheduling import ZONE
 _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 _BETA_REGION = "failure-domain.beta.kubernetes.io/region"
 _REGION = "topology.kubernetes.io/region"
-_SEPARATOR = "__"  # between the zones of a label that names several
+_SEPARATOR = "__"  # between the zones of a label with several
 _ANY = "UNSPECIFIED"
 
 

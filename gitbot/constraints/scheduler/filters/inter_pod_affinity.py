@@ -17,12 +17,12 @@ from gitbot.model.grouping import grouped
 
 _PLUGIN = "InterPodAffinity"
 BY_OTHERS = "node(s) didn't satisfy existing pods anti-affinity rules"
-"""The reason if not the newcomer's own terms refuse it, but those of placed pods."""
+"""The reason if the terms of placed pods reject the new pod, not its own terms."""
 _Places = list[tuple[Pod, int]]
 
 
 def incoming_reaches(term: AffinityTerm, namespace: str, state: State) -> bool:
-    """Whether a newcomer's term covers a namespace, including the defect of 1.36.
+    """Whether a new pod's term covers a namespace, including the defect of 1.36.
 
     kube-scheduler adds the names of the selected namespaces to the term but keeps the selector and
     applies it without any labels: a selector of only NotIn and DoesNotExist reaches every
@@ -34,7 +34,7 @@ def incoming_reaches(term: AffinityTerm, namespace: str, state: State) -> bool:
 
 
 def places_of(term: AffinityTerm, state: State) -> _Places:
-    """The placed pods that a newcomer's term matches, with their node numbers."""
+    """The placed pods that a new pod's term matches, with their node numbers."""
     covered: dict[str, bool] = {}
     places: _Places = []
     for pod, number in state.select(term.selector):
@@ -199,7 +199,7 @@ class InterPodAffinity(Filter):
         return tuple(lines)
 
     def _who(self, pod: Pod) -> str:
-        """A pod by name, or as the source of the migration that the newcomer belongs to."""
+        """A pod by name, or as the source of the migration that the new pod belongs to."""
         vmi = self._pod.labels.get(CREATED_BY)
         own = vmi is not None and pod.labels.get(CREATED_BY) == vmi
         return f"its own running pod {pod.name.name}" if own else str(pod.name)
@@ -213,7 +213,7 @@ class InterPodAffinity(Filter):
         return tuple(sorted(lines))
 
     def _owners(self, place: int, value: str) -> str:
-        """Whose anti-affinity closes a domain. Every node in it asks, so the answer is cached."""
+        """The pods whose anti-affinity closes a domain. Every node in it asks, so it is cached."""
         known = self._owned.get((place, value))
         if known is not None:
             return known
@@ -233,7 +233,7 @@ class InterPodAffinity(Filter):
 
 
 def at_odds(state: State, pod: Pod, node: int) -> Iterator[Pod]:
-    """The placed pods that keep the newcomer off a node, by their or its required anti-affinity."""
+    """The placed pods that keep the new pod off a node, by their or its required anti-affinity."""
 
     def together(key: str, number: int) -> bool:
         ids = state.columns.label(key).ids
@@ -252,7 +252,7 @@ def at_odds(state: State, pod: Pod, node: int) -> Iterator[Pod]:
 
 
 def prepare(state: State, pod: Pod) -> InterPodAffinity:
-    """Always prepared: placed pods may have anti-affinity against the newcomer."""
+    """Always prepared: placed pods may have anti-affinity against the new pod."""
     return InterPodAffinity(state, pod)
 
 

@@ -24,7 +24,7 @@ def accepts(pod: Pod, node: Node) -> bool:
 
 def allows(selector: Mapping[str, str], terms: tuple[NodeMatcher, ...] | None, node: Node) -> bool:
     """Whether a nodeSelector and the required terms (None: every node) accept a node."""
-    for key, value in selector.items():  # a loop: asked for every pod that is judged
+    for key, value in selector.items():  # a plain loop: this runs for every pod
         if node.labels.get(key) != value:
             return False
     return terms is None or any(term.matches(node.labels, node.name) for term in terms)
@@ -76,7 +76,7 @@ class NodeAffinityFilter:
         self._pinned = pinned_names(pod)
 
     def whole(self) -> Rejection | None:
-        """Pins that contradict each other refuse the pod everywhere."""
+        """Contradicting pins reject the pod everywhere."""
         if self._pinned is None or self._pinned:
             return None
         return Rejection(
@@ -131,7 +131,7 @@ def _details(pod: Pod, node: Node) -> tuple[str, ...]:
 
 
 def misses(terms: tuple[NodeMatcher, ...], node: Node) -> list[str]:
-    """What each usable term asks for that the node does not have, in words."""
+    """The demands of each usable term that the node does not meet, in words."""
     if not any(term.usable for term in terms):
         return ["something that no node can match: its terms are empty or malformed"]
     return [

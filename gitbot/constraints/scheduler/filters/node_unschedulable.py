@@ -27,7 +27,7 @@ _LATER = _rejection(BY_THEN)
 
 
 class NodeUnschedulable(Filter):
-    """spec.unschedulable rejects unless the pod tolerates the taint that a cordon brings."""
+    """spec.unschedulable rejects unless the pod tolerates the taint that a cordon adds."""
 
     def __init__(self, state: State) -> None:
         self._state = state

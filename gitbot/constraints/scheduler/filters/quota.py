@@ -16,14 +16,14 @@ from gitbot.model.cluster.pod import Pod
 from gitbot.model.text.decoding import decoding
 
 _COUNTS = frozenset({"pods", "count/pods"})
-_SCOPES = frozenset({"NotTerminating", "NotBestEffort"})  # that a launcher pod falls under
+_SCOPES = frozenset({"NotTerminating", "NotBestEffort"})  # scopes that include a launcher pod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """What one ResourceQuota allows and what is used of it, by its own names.
+    """The limits of one ResourceQuota and their current use, by its own names.
 
-    cpu in milli, bytes and counts in whole units. Only names that pods use up.
+    cpu in milli, bytes and counts in whole units. Only names that pods count against.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Quota:
 
 
 def usage(pod: Pod, name: str) -> int:
-    """What a pod uses of a quota's name; 0 for names that pods do not use."""
+    """A pod's use of a quota's name; 0 for names that pods do not count against."""
     if name in _COUNTS:
         return 1
     kind, _, resource = name.partition(".")

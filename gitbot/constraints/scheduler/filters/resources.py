@@ -32,7 +32,7 @@ asked_of = IdentityCache(_asked_of, most=50_000)
 
 
 def asks(requests: Requests) -> Mapping[str, int]:
-    """What a pod with these requests takes on a node; one of `pods`."""
+    """The use of a node by a pod with these requests; `pods` is 1."""
     return {PODS: 1, **dict(asked_of(requests))}
 
 

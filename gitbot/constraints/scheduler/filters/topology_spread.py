@@ -97,9 +97,9 @@ class TopologySpreadFilter(Filter):
         return mask
 
     def uneven_at(self, node: int) -> bool:
-        """Whether a pod that is placed on a node already may be refused there when it is judged.
+        """Whether a pod that is already on a node may be rejected there when it is judged.
 
-        The placed pods must include that pod. Never False where `reject` refuses without it.
+        The placed pods must include that pod. Never False if `reject` rejects without it.
         """
         for constraint, counts in zip(self._hard, self._counts, strict=True):
             domain = int(self._state.columns.label(constraint.topology_key).ids[node])

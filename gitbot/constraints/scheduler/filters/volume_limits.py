@@ -61,7 +61,7 @@ class VolumeLimits(Filter):
                 continue
             held = self._state.csi.get((node, driver))
             attached = {*held, *storage.attached(name, driver)}
-            new = handles - held.keys()  # one that is attached without a pod counts twice in 1.36
+            new = handles - held.keys()  # 1.36 counts one twice that is attached without a pod
             if new and len(attached) + len(new) > limit:
                 return (
                     f"driver {driver}: {len(attached)} volumes attached, {len(new)} more, "

@@ -18,7 +18,7 @@ _IN_USE = (
 
 
 class VolumeRestrictions:
-    """A ReadWriteOncePod claim in use refuses the pod everywhere; inline disks clash on a node."""
+    """A ReadWriteOncePod claim in use rejects the pod everywhere; inline disks, on a node."""
 
     def __init__(self, state: State, pod: Pod) -> None:
         self._state, self._pod = state, pod

@@ -13,7 +13,7 @@ _LEAST, _MOST_PER_CONTAINER = 23 * _MI, 1000 * _MI
 
 
 def score(state: State, pod: Pod, numbers: Numbers) -> Numbers:
-    """Bytes of the pod's images on the node, each weighed by how many nodes have it."""
+    """Bytes of the pod's images on the node, each weighted by how many nodes have it."""
     sums = np.zeros(len(numbers), dtype=np.int64)
     for image in pod.images:
         name = image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -22,7 +22,7 @@ def least_allocated(state: State, pod: Pod, numbers: Numbers) -> Numbers:
 
 
 def most_allocated(state: State, pod: Pod, numbers: Numbers) -> Numbers:
-    """The mean of used cpu and memory, in percent: the strategy that packs."""
+    """The mean of used cpu and memory, in percent: the bin-packing strategy."""
     return _mean_share(state, pod, numbers, free=False)
 
 
@@ -42,7 +42,7 @@ def _share(state: State, pod: Pod, numbers: Any, *, free: bool) -> Numbers:
     ):
         capacity = state.columns.allocatable(resource)[numbers]
         requested = np.minimum(state.column(column)[numbers] + asked, capacity)
-        amount = capacity - requested if free else requested  # 0 where nothing is known
+        amount = capacity - requested if free else requested  # 0 if unknown
         total = total + amount * 100 // state.columns.divisor(resource)[numbers]
     result: Numbers = total // state.columns.divisor("cpu", "memory")[numbers]
     return result
@@ -89,6 +89,6 @@ def _balance(state: State, asked: dict[str, int], numbers: Any) -> Numbers:
         requested = state.column(resource)[numbers] + asked.get(resource, 0)
         parts.append(np.minimum(requested / state.columns.divisor(resource)[numbers], 1.0))
     deviation = np.abs(parts[0] - parts[1]) / 2
-    deviation[state.columns.divisor("cpu", "memory")[numbers] < 2] = 0.0  # one of them is unknown
+    deviation[state.columns.divisor("cpu", "memory")[numbers] < 2] = 0.0  # one is unknown
     result: Numbers = ((1 - deviation) * 100).astype(np.int64)
     return result
