@@ -16,8 +16,7 @@ from gitbot.audit.finding import AuditFinding, about, about_vm
 from gitbot.constraints.explanation import Explainer, Explanation
 from gitbot.constraints.load.measures import loads_of
 from gitbot.constraints.load.ranking import Ranking
-from gitbot.constraints.moves.instances import Instance
-from gitbot.constraints.moves.unmovable import bound, pods_that_stay
+from gitbot.constraints.moves.instances import Instance, bound, pods_that_stay
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import annotations_of
 from gitbot.kubevirt.eviction import eviction_words

@@ -12,8 +12,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.eviction import eviction_strategy
-from gitbot.kubevirt.movers import mover_of
-from gitbot.kubevirt.names import CREATED_BY
+from gitbot.kubevirt.names import CREATED_BY, mover_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.findings import Severity
 from gitbot.model.text.wording import counted, first_of

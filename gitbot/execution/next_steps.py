@@ -32,7 +32,7 @@ from gitbot.execution.terminate import ending
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
-from gitbot.kubevirt.movers import mover_of
+from gitbot.kubevirt.names import mover_of
 from gitbot.model.ledger.events import ForeignMove, KnownEvent, MoveState
 from gitbot.model.ledger.ledger import request_file
 from gitbot.model.ledger.request_id import ObservedId, RequestId

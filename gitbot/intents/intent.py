@@ -16,7 +16,7 @@ from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal.spec import PlacementProposalSpec
 from gitbot.intents.kinds.placement_rule.spec import PlacementRuleSpec
 from gitbot.intents.kinds.zone_anti_affinity.spec import ZoneAntiAffinitySpec
-from gitbot.model.lazy_fields import LazyFields
+from gitbot.model.struct import LazyFields
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.names import IntentRef
 

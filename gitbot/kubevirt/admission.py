@@ -7,6 +7,7 @@ recorded answers. Permissions, names, conflicts and unknown fields are up to the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from gitbot.kubernetes.objects import (
@@ -21,15 +22,6 @@ from gitbot.kubernetes.objects import (
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt import names
 from gitbot.kubevirt.kubevirt_object import controller_user, gate
-from gitbot.kubevirt.webhook_answers import (
-    Admitted,
-    Cause,
-    Refused,
-    WebhookAnswer,
-    denied,
-    invalid,
-    invalid_value,
-)
 
 _MUTATOR = "migrations-mutator.kubevirt.io"
 _CREATE = "migration-create-validator.kubevirt.io"
@@ -198,3 +190,69 @@ def run_strategy_causes(vm: KubernetesObject, kubevirt: KubernetesObject) -> Ite
             yield invalid_value("spec.runStrategy", f"Invalid RunStrategy ({strategy}), {text}")
     elif strategy is not None and strategy not in RUN_STRATEGIES:
         yield invalid_value("spec.runStrategy", f"Invalid RunStrategy ({strategy})")
+
+
+_MOST_CAUSES = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One cause in a Status: `reason` in Kubernetes' words (FieldValueRequired, ...)."""
+
+    reason: str = ""
+    message: str
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """Accepted, with the resulting object.
+
+    `effects` are other objects that the webhook writes.
+    """
+
+    object: KubernetesObject = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    effects: tuple[KubernetesObject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Rejected: HTTP code, Kubernetes reason ("" if the webhook gives none), message.
+
+    `effects` are objects that the webhook writes although it refuses: an eviction leaves its mark.
+    """
+
+    code: int
+    message: str
+    reason: str = ""
+    causes: tuple[Cause, ...] = ()
+    effects: tuple[KubernetesObject, ...] = ()
+
+
+WebhookAnswer = Admitted | Refused
+
+
+def invalid_value(field: str, message: str) -> Cause:
+    return Cause(reason="FieldValueInvalid", message=message, field=field)
+
+
+def denied(
+    webhook: str, code: int, text: str, *, effects: tuple[KubernetesObject, ...] = ()
+) -> Refused:
+    """A refusal without causes, in the API server's words."""
+    message = f'admission webhook "{webhook}" denied the request: {text}'
+    return Refused(code=code, message=message, effects=effects)
+
+
+def invalid(webhook: str, *causes: Cause) -> Refused:
+    """A refusal because of the object's content: 422, the first ten causes, and how many more.
+
+    Source: KubeVirt, pkg/util/webhooks, ToAdmissionResponse.
+    """
+    told, more = causes[:_MOST_CAUSES], len(causes) - _MOST_CAUSES
+    text = ", ".join(cause.message for cause in told)
+    if more > 0:
+        text += f", and {more} more validation errors"
+    message = f'admission webhook "{webhook}" denied the request: {text}'
+    return Refused(code=422, reason="Invalid", message=message, causes=told)

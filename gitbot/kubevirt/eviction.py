@@ -16,9 +16,9 @@ from gitbot.kubernetes.objects import (
 )
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt import names
+from gitbot.kubevirt.admission import Admitted, WebhookAnswer, denied
 from gitbot.kubevirt.kubevirt_object import setting
-from gitbot.kubevirt.launcher_pods import is_launcher
-from gitbot.kubevirt.webhook_answers import Admitted, WebhookAnswer, denied
+from gitbot.kubevirt.launcher_pod import is_launcher
 
 _WEBHOOK = "virt-launcher-eviction-interceptor.kubevirt.io"
 _DESCHEDULER = "sigs.k8s.io/descheduler"
@@ -142,3 +142,11 @@ def _hotplug(
         f"{name_of(vmi).name} in namespace {name_of(pod).namespace}"
     )
     return denied(_WEBHOOK, 429, text)
+
+
+def run_strategy(vm: KubernetesObject) -> str:
+    """The run strategy of a VirtualMachine; the old field `running` counts as Always or Halted."""
+    strategy = at(vm, "spec", "runStrategy")
+    if strategy:
+        return str(strategy)
+    return "Always" if at(vm, "spec", "running") else "Halted"

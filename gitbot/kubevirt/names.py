@@ -1,6 +1,9 @@
-"""Label and annotation keys of KubeVirt that affect decisions here."""
+"""Label and annotation keys of KubeVirt that affect decisions, and whose mark a migration has."""
 
 from __future__ import annotations
+
+from gitbot.kubernetes.labels import MANAGED_BY
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, labels_of
 
 SCHEDULABLE = "kubevirt.io/schedulable"
 APP = "kubevirt.io"
@@ -54,3 +57,17 @@ TSC_FREQUENCY = "scheduling.node.kubevirt.io/tsc-frequency-"
 VM_ARCHITECTURE = "kubevirt.io/vm-arch-"
 ARCHITECTURE = "kubernetes.io/arch"
 HOSTNAME = "kubernetes.io/hostname"
+
+
+def mover_of(migration: KubernetesObject) -> str:
+    """The mover in words; a person with virtctl leaves no mark."""
+    annotations = annotations_of(migration)
+    if annotations.get(EVICTION_SOURCE) == "descheduler":
+        return "the descheduler"
+    if EVACUATION in annotations:
+        return "an evacuation"
+    if WORKLOAD_UPDATE in annotations:
+        return "KubeVirt's workload updater"
+    if labels_of(migration).get(MANAGED_BY) == "gitbot":
+        return "another gitbot"
+    return "a person or another tool"

@@ -13,10 +13,9 @@ from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, name_o
 from gitbot.kubernetes.phases import FINAL_PHASES, is_final, phase_of
 from gitbot.kubevirt.eviction import eviction_words
 from gitbot.kubevirt.kubevirt_object import version_of
-from gitbot.kubevirt.launcher_pods import backup_in_progress, hotplugged_volumes, is_deleting
+from gitbot.kubevirt.launcher_pod import backup_in_progress, hotplugged_volumes, is_deleting
 from gitbot.kubevirt.source_node import silence_of
-from gitbot.kubevirt.target_pod import selector_collisions, vendor_guard_is_off
-from gitbot.kubevirt.target_refusals import why_no_target
+from gitbot.kubevirt.target_pod import selector_collisions, vendor_guard_is_off, why_no_target
 from gitbot.kubevirt.versions import OLDEST
 from gitbot.model.plan.diagnosis import Check, failed, passed, warned
 

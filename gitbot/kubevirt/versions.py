@@ -56,12 +56,12 @@ _ADMITTERS = "pkg/virt-api/webhooks/validating-webhook/admitters"
 # Path in kubevirt/kubevirt at FOLLOWED to the modules of gitbot that follow it.
 SOURCES: Mapping[str, str] = {
     "pkg/container-disk": "kubevirt.containers",
-    "pkg/controller/controller.go": "kubevirt.launcher_pods simulation.kubevirt.launchers",
+    "pkg/controller/controller.go": "kubevirt.launcher_pod simulation.kubevirt.launchers",
     "pkg/defaults/defaults.go": "simulation.kubevirt.instance_defaults",
     "pkg/hypervisor/kvm/hypervisorbackend.go": "kubevirt.memory_overhead",
     "pkg/network/resources": "kubevirt.memory_overhead",
     "pkg/util/migrations/migrations.go": "kubevirt.limits",
-    "pkg/util/webhooks": "kubevirt.webhook_answers",
+    "pkg/util/webhooks": "kubevirt.admission",
     "pkg/virt-api/rest/lifecycle.go": "rendering.migration simulation.kubevirt.new_migration",
     "pkg/virt-api/webhooks": "kubevirt.admission simulation.kubevirt.instance_admission",
     f"{_ADMITTERS}/migration-create-admitter.go": "reports.conditions",
@@ -74,11 +74,11 @@ SOURCES: Mapping[str, str] = {
     f"{_SERVICES}/serialconsolelog.go": "kubevirt.containers",
     f"{_SERVICES}/template.go": (
         "kubevirt.containers kubevirt.launcher_pod kubevirt.node_selector "
-        "kubevirt.target_refusals simulation.kubevirt.attachment_pod"
+        "kubevirt.target_pod simulation.kubevirt.attachment_pod"
     ),
     f"{_WATCH}/drain/evacuation/evacuation.go": "simulation.kubevirt.evacuation",
     f"{_WATCH}/migration/migration.go": (
-        "kubevirt.launcher_pods kubevirt.limits kubevirt.target_pod kubevirt.target_refusals "
+        "kubevirt.launcher_pod kubevirt.limits kubevirt.target_pod "
         "simulation.kubevirt.attachment_pod simulation.kubevirt.backoff "
         "simulation.kubevirt.hand_off simulation.kubevirt.host_model_alert "
         "simulation.kubevirt.migration_actions simulation.kubevirt.migration_blockers "
@@ -89,7 +89,7 @@ SOURCES: Mapping[str, str] = {
     f"{_WATCH}/node/node.go": "kubevirt.source_node",
     f"{_WATCH}/pool": "simulation.kubevirt.vm_owners",
     f"{_WATCH}/replicaset": "simulation.kubevirt.vm_owners",
-    f"{_WATCH}/vm": "kubevirt.run_strategy simulation.kubevirt.vm_owners",
+    f"{_WATCH}/vm": "kubevirt.eviction simulation.kubevirt.vm_owners",
     f"{_WATCH}/vmi/lifecycle.go": "simulation.kubevirt.vmi_lifecycle",
     "pkg/virt-handler": "simulation.kubevirt.boot",
     "pkg/virt-handler/migration-source.go": "simulation.kubevirt.virt_handler",

@@ -14,7 +14,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, KubernetesObject, annotations_of, at, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.eviction import eviction_strategy
-from gitbot.kubevirt.launcher_pods import hotplugged_volumes
+from gitbot.kubevirt.launcher_pod import hotplugged_volumes
 from gitbot.kubevirt.node_selector import HOST_MODEL
 from gitbot.model.cluster.load import PERCENT
 from gitbot.model.cluster.scheduling import HOSTNAME

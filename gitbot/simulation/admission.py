@@ -13,9 +13,15 @@ from gitbot.kubernetes.objects import (
     with_value,
 )
 from gitbot.kubevirt import names
-from gitbot.kubevirt.admission import admit_migration, admit_migration_update, malformed_migration
+from gitbot.kubevirt.admission import (
+    Admitted,
+    Refused,
+    WebhookAnswer,
+    admit_migration,
+    admit_migration_update,
+    malformed_migration,
+)
 from gitbot.kubevirt.eviction import admit_eviction
-from gitbot.kubevirt.webhook_answers import Admitted, Refused, WebhookAnswer
 from gitbot.simulation.kubevirt.instance_admission import admit_guest
 from gitbot.simulation.kubevirt.reconcile_result import MIGRATION, VMI
 from gitbot.simulation.object_checks import check_labels

@@ -16,9 +16,9 @@ from typing import Any
 from gitbot.adapters.clock import SystemClock
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, with_value
 from gitbot.kubevirt import names
+from gitbot.kubevirt.admission import Admitted
 from gitbot.kubevirt.launcher_pod import owner_reference
 from gitbot.kubevirt.target_pod import source_pod
-from gitbot.kubevirt.webhook_answers import Admitted
 from gitbot.simulation.building import ZONE, guest, machine, node
 from gitbot.simulation.controllers.instance_controller import with_guest_facts
 from gitbot.simulation.kubevirt.boot import BootTimes, reconcile_boot

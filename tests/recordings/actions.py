@@ -10,8 +10,7 @@ from typing import Any
 
 from gitbot.kubernetes.objects import annotations_of, at, with_value
 from gitbot.kubernetes.phases import FINAL_PHASES
-from gitbot.kubevirt.admission import admit_migration
-from gitbot.kubevirt.webhook_answers import Admitted
+from gitbot.kubevirt.admission import Admitted, admit_migration
 from gitbot.simulation.admission import the_kubevirt
 from gitbot.simulation.schemas import SCHEMAS
 from gitbot.simulation.simulated_api import WriteOptions

@@ -26,8 +26,7 @@ ROOMS = {
     "cli": "main",
     "constraints": (
         "audit_placement explanation failure.node_loss failure.resilience load.measures "
-        "load.ranking moves.instances moves.migration_state moves.under_way moves.unmovable "
-        "replay.replay "
+        "load.ranking moves.instances moves.migration_state moves.under_way replay.replay "
         "rules.contradiction rules.domains rules.load_relief rules.placement_rule "
         "rules.rule_parts rules.vm_spec_rules rules.worsening rules.zone_anti_affinity "
         "scheduler.cluster_facts scheduler.filters.node_unschedulable scheduler.verdicts "
@@ -41,17 +40,17 @@ ROOMS = {
     "intents": "calendar_events compile proposals",
     "kubernetes": "labels names objects phases quantities selectors",
     "kubevirt": (
-        "admission containers eviction kubevirt_object launcher_pod launcher_pods limits "
-        "memory_overhead migration_policy movers names node_selector pod_defaults preflight "
-        "run_strategy source_node target_pod target_refusals versions webhook_answers"
+        "admission containers eviction kubevirt_object launcher_pod limits "
+        "memory_overhead migration_policy names node_selector pod_defaults preflight "
+        "source_node target_pod versions"
     ),
     "model": (
         "caches cluster.cluster cluster.columns cluster.load cluster.node cluster.opt_out "
-        "cluster.pod cluster.resource_requests cluster.scheduling grouping lazy_fields "
+        "cluster.pod cluster.resource_requests cluster.scheduling grouping "
         "ledger.effect_id ledger.event_parts ledger.events ledger.ledger "
-        "ledger.owner_approval ledger.request_id plan.constraint plan.diagnosis plan.findings "
-        "plan.plan plan.problem progress struct text.canonical text.decoding text.instants "
-        "text.names text.wording"
+        "ledger.owner_approval ledger.request_id plan.constraint plan.diagnosis "
+        "plan.findings plan.plan plan.problem progress struct text.canonical "
+        "text.decoding text.instants text.names text.wording"
     ),
     "planner": "",
     "policy": "cases evaluate_once reference_pages worker_api",

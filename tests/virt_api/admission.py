@@ -10,16 +10,16 @@ from collections.abc import Iterator
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, with_value
 from gitbot.kubernetes.quantities import whole
-from gitbot.kubevirt.admission import run_strategy_causes
-from gitbot.kubevirt.kubevirt_object import setting
-from gitbot.kubevirt.webhook_answers import (
+from gitbot.kubevirt.admission import (
     Admitted,
     Cause,
     WebhookAnswer,
     denied,
     invalid,
     invalid_value,
+    run_strategy_causes,
 )
+from gitbot.kubevirt.kubevirt_object import setting
 from gitbot.simulation.kubevirt.instance_admission import (
     MUTATOR,
     admit_instance_update,

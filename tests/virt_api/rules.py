@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from gitbot.kubernetes.labels import label_key_problems
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
 from gitbot.kubernetes.quantities import whole
+from gitbot.kubevirt.admission import Cause, invalid_value
 from gitbot.kubevirt.kubevirt_object import gate, setting
-from gitbot.kubevirt.webhook_answers import Cause, invalid_value
 from gitbot.simulation.kubevirt.instance_admission import RESERVED_LABELS, is_kubevirt
 
 # (spec of a VMI, the path at which it is, the KubeVirt object) -> why it is refused

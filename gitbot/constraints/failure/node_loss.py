@@ -19,8 +19,8 @@ from gitbot.constraints.moves.target_pod import start_object, target_name
 from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, controller_of, name_of
+from gitbot.kubevirt.eviction import run_strategy
 from gitbot.kubevirt.names import CREATED_BY
-from gitbot.kubevirt.run_strategy import run_strategy
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.columns import Mask
 from gitbot.model.cluster.pod import Pod

@@ -9,7 +9,7 @@ from functools import cached_property
 from gitbot.constraints.rules.domains import Domains
 from gitbot.constraints.scheduler.label_index import LabelIndex
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.kubevirt.names import CREATED_BY
@@ -17,6 +17,7 @@ from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.model.caches import LastValueCache, RowCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.node import Node
+from gitbot.model.cluster.opt_out import LABEL
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import AffinityTerm
 from gitbot.model.grouping import grouped
@@ -247,3 +248,25 @@ def _instance(
 
 
 _instances = RowCache(_instance)
+
+
+def bound(item: Instance) -> str:
+    """Why gitbot cannot or may not migrate a VM; "" if it may."""
+    if item.vmi is None:
+        return "no VMI"
+    condition = condition_of(item.vmi, "LiveMigratable")
+    if condition is None or condition.get("status") != "True":
+        reason = "unknown" if condition is None else condition.get("reason") or "False"
+        return f"LiveMigratable is {reason}"
+    label = item.labels.get(LABEL)
+    return f"{LABEL}={label}" if label is not None else ""
+
+
+def pods_that_stay(snapshot: ClusterSnapshot) -> Iterator[tuple[str, NamespacedName]]:
+    """Node and name of running pods that are neither launcher pods nor pods of a DaemonSet."""
+    for pod in snapshot.of("Pod"):
+        node = at(pod, "spec", "nodeName", default="")
+        if node and not is_final(pod) and CREATED_BY not in labels_of(pod):
+            owners = at(pod, "metadata", "ownerReferences", default=())
+            if not any(owner.get("kind") in ("DaemonSet", "Node") for owner in owners):
+                yield node, name_of(pod)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gitbot.constraints.moves.instances import Instance, Instances
-from gitbot.constraints.moves.unmovable import bound, pods_that_stay
+from gitbot.constraints.moves.instances import Instance, Instances, bound, pods_that_stay
 from gitbot.constraints.rules.load_relief import LoadRelief
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.load_rule.spec import LoadRuleSpec

@@ -11,8 +11,7 @@ from typing import Any
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.kubevirt import names
 from gitbot.kubevirt.containers import container
-from gitbot.kubevirt.launcher_pod import claim_of, owner_reference
-from gitbot.kubevirt.launcher_pods import is_hotplugged
+from gitbot.kubevirt.launcher_pod import claim_of, is_hotplugged, owner_reference
 from gitbot.simulation.kubevirt.reconcile_result import ObjectView
 
 LABEL = "hotplug-disk"

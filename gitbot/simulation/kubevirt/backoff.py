@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, name_of, uid_of
 from gitbot.kubernetes.phases import phase_of
 from gitbot.kubevirt import names
-from gitbot.kubevirt.launcher_pods import is_deleting
+from gitbot.kubevirt.launcher_pod import is_deleting
 from gitbot.model.text.instants import parse_instant
 from gitbot.simulation.kubevirt.launchers import created_at
 from gitbot.simulation.kubevirt.reconcile_result import MIGRATIONS_OF_VMI, ObjectView

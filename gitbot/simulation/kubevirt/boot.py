@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gitbot.kubernetes.objects import KubernetesObject, at, with_value
 from gitbot.kubernetes.phases import phase_of
-from gitbot.kubevirt.launcher_pods import is_deleting
+from gitbot.kubevirt.launcher_pod import is_deleting
 from gitbot.simulation.kubevirt.reconcile_result import NOTHING, Reconciled, Update
 from gitbot.simulation.kubevirt.status_writes import since, with_condition, with_phase
 

@@ -18,7 +18,7 @@ from gitbot.kubevirt.eviction import (
     predict_eviction,
 )
 from gitbot.kubevirt.kubevirt_object import setting
-from gitbot.kubevirt.launcher_pods import is_deleting
+from gitbot.kubevirt.launcher_pod import is_deleting
 from gitbot.simulation.kubevirt.launchers import active_pods
 from gitbot.simulation.kubevirt.new_migration import new_migration
 from gitbot.simulation.kubevirt.reconcile_result import (

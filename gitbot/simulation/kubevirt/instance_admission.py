@@ -8,8 +8,8 @@ from __future__ import annotations
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of
 from gitbot.kubernetes.quantities import nanos
 from gitbot.kubevirt import names
+from gitbot.kubevirt.admission import Admitted, Cause, WebhookAnswer, denied, invalid
 from gitbot.kubevirt.kubevirt_object import kubevirt_namespace
-from gitbot.kubevirt.webhook_answers import Admitted, Cause, WebhookAnswer, denied, invalid
 from gitbot.simulation.kubevirt.instance_defaults import with_instance_defaults
 
 MUTATOR = "virtualmachineinstances-mutator.kubevirt.io"

@@ -6,7 +6,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt import names
-from gitbot.kubevirt.launcher_pods import is_launcher
+from gitbot.kubevirt.launcher_pod import is_launcher
 from gitbot.kubevirt.limits import is_running
 from gitbot.simulation.kubevirt.reconcile_result import PODS_OF_VMI, UNFINISHED, VMI, ObjectView
 

@@ -17,7 +17,7 @@ from gitbot.kubernetes.objects import (
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.kubevirt import names
 from gitbot.kubevirt.kubevirt_object import gate
-from gitbot.kubevirt.launcher_pods import hotplugged_volumes, is_deleting, is_ready
+from gitbot.kubevirt.launcher_pod import hotplugged_volumes, is_deleting, is_ready
 from gitbot.kubevirt.limits import (
     is_running,
     limits_of,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitbot.kubernetes.objects import at, condition_of, with_value
-from gitbot.kubevirt.launcher_pods import backup_in_progress
+from gitbot.kubevirt.launcher_pod import backup_in_progress
 from gitbot.kubevirt.limits import utility_timeout
 from gitbot.model.text.instants import parse_instant
 from gitbot.simulation.kubevirt.launchers import created_at

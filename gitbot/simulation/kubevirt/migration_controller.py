@@ -20,7 +20,7 @@ from gitbot.kubernetes.objects import (
 )
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt import names
-from gitbot.kubevirt.launcher_pods import is_deleting
+from gitbot.kubevirt.launcher_pod import is_deleting
 from gitbot.simulation.kubevirt.launchers import created_at
 from gitbot.simulation.kubevirt.migration_actions import act
 from gitbot.simulation.kubevirt.migration_phases import next_status

@@ -11,7 +11,7 @@ from typing import Any
 
 from gitbot.kubernetes.objects import at, condition_of, name_of, with_value
 from gitbot.kubernetes.phases import is_final, phase_of
-from gitbot.kubevirt.launcher_pods import is_ready
+from gitbot.kubevirt.launcher_pod import is_ready
 from gitbot.model.text.instants import format_instant
 from gitbot.simulation.kubevirt.launchers import current_pod
 from gitbot.simulation.kubevirt.migration_blockers import held_back

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
-from gitbot.kubevirt.launcher_pods import hotplugged_volumes, is_deleting, is_ready
+from gitbot.kubevirt.launcher_pod import hotplugged_volumes, is_deleting, is_ready
 from gitbot.simulation.kubevirt.attachment_pod import attachment_pods
 from gitbot.simulation.kubevirt.launchers import target_pods, vmi_of
 from gitbot.simulation.kubevirt.reconcile_result import MIGRATIONS_OF_VMI, ObjectView

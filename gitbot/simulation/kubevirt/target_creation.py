@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, name_of, with_value
-from gitbot.kubevirt.target_pod import target_pod
-from gitbot.kubevirt.target_refusals import why_no_target
+from gitbot.kubevirt.target_pod import target_pod, why_no_target
 from gitbot.simulation.kubevirt.launchers import current_pod
 from gitbot.simulation.kubevirt.migration_scene import MigrationScene
 from gitbot.simulation.kubevirt.pod_context import pod_context

@@ -25,7 +25,7 @@ from gitbot.kubernetes.objects import (
 )
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.kubevirt import names
-from gitbot.kubevirt.launcher_pods import is_deleting
+from gitbot.kubevirt.launcher_pod import is_deleting
 from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.simulation.kubevirt.reconcile_result import (
     MIGRATIONS_OF_VMI,

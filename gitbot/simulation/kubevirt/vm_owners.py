@@ -19,10 +19,9 @@ from gitbot.kubernetes.objects import (
     with_value,
 )
 from gitbot.kubernetes.phases import FINAL_PHASES, is_final, phase_of
-from gitbot.kubevirt.launcher_pod import owner_reference
-from gitbot.kubevirt.launcher_pods import is_deleting
+from gitbot.kubevirt.eviction import run_strategy
+from gitbot.kubevirt.launcher_pod import is_deleting, owner_reference
 from gitbot.kubevirt.names import API_VERSION
-from gitbot.kubevirt.run_strategy import run_strategy
 from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.simulation.kubevirt.launchers import created_at
 from gitbot.simulation.kubevirt.reconcile_result import (

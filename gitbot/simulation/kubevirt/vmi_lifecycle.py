@@ -21,7 +21,7 @@ from gitbot.kubernetes.objects import (
 )
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.kubevirt import names
-from gitbot.kubevirt.launcher_pods import is_deleting, is_ready
+from gitbot.kubevirt.launcher_pod import is_deleting, is_ready
 from gitbot.kubevirt.memory_overhead import dedicated
 from gitbot.kubevirt.target_pod import source_pod
 from gitbot.simulation.kubevirt.launchers import current_pod, launcher_pods

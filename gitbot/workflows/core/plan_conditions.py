@@ -10,7 +10,7 @@ from gitbot.intents import IntentSet, MaintenanceWindowSpec, MigrationRequestSpe
 from gitbot.intents.compile import opening_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.limits import is_running
-from gitbot.kubevirt.movers import mover_of
+from gitbot.kubevirt.names import mover_of
 from gitbot.model.ledger.request_id import DrainId, ReturnId
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Goal, PlacementProblem

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from gitbot.kubernetes.objects import condition_of
 from gitbot.kubernetes.phases import is_final, phase_of
-from gitbot.kubevirt.launcher_pods import is_deleting
+from gitbot.kubevirt.launcher_pod import is_deleting
 from gitbot.simulation.controllers.reconciled import StoreView, Writer
 from gitbot.simulation.controllers.workloads import owner_key
 from gitbot.simulation.kubevirt.launchers import current_pod

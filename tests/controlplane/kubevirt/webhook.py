@@ -17,9 +17,8 @@ from urllib.parse import quote
 
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, controller_of
 from gitbot.kubevirt import names
-from gitbot.kubevirt.admission import admit_migration
+from gitbot.kubevirt.admission import Admitted, Refused, WebhookAnswer, admit_migration
 from gitbot.kubevirt.eviction import admit_eviction
-from gitbot.kubevirt.webhook_answers import Admitted, Refused, WebhookAnswer
 from gitbot.simulation.kubevirt.instance_admission import admit_instance_update
 from gitbot.simulation.served_resources import BY_KIND
 from gitbot.simulation.status_errors import ApiError

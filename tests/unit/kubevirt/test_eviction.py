@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gitbot.kubevirt.admission import Admitted, Refused
 from gitbot.kubevirt.eviction import Prediction, admit_eviction, predict_eviction
-from gitbot.kubevirt.webhook_answers import Admitted, Refused
 from tests.unit.kubevirt.objects import KUBEVIRT, Object, condition, vmi
 
 MIGRATE, RESTART, BLOCK = Prediction.MIGRATE, Prediction.RESTART, Prediction.BLOCK

@@ -14,8 +14,8 @@ from gitbot.kubevirt.target_pod import (
     source_pod,
     target_pod,
     vendor_guard_is_off,
+    why_no_target,
 )
-from gitbot.kubevirt.target_refusals import why_no_target
 from tests.unit.kubevirt.objects import Object
 from tests.unit.kubevirt.recordings import essence, kubevirt_object, recorded
 

@@ -16,9 +16,8 @@ from typing import Any
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import annotations_of, at, name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
-from gitbot.kubevirt.admission import admit_migration
+from gitbot.kubevirt.admission import Admitted, Refused, admit_migration
 from gitbot.kubevirt.limits import is_running
-from gitbot.kubevirt.webhook_answers import Admitted, Refused
 from gitbot.model.text.instants import format_instant
 from gitbot.simulation.controllers.migration_requeue import by_priority
 from gitbot.simulation.kubevirt.boot import BootTimes, reconcile_boot

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gitbot.kubernetes.objects import annotations_of, at, with_value
-from gitbot.kubevirt.webhook_answers import Admitted, Cause, Refused, invalid
+from gitbot.kubevirt.admission import Admitted, Cause, Refused, invalid
 from gitbot.simulation.kubevirt.instance_admission import admit_guest
 from tests.unit.kubevirt.objects import KUBEVIRT, Object, vmi_spec
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gitbot.kubernetes.objects import annotations_of, at, name_of, with_value
+from gitbot.kubevirt.admission import Refused
 from gitbot.kubevirt.eviction import admit_eviction
-from gitbot.kubevirt.webhook_answers import Refused
 from gitbot.simulation.kubevirt.reconcile_result import MIGRATION, VMI
 from gitbot.simulation.kubevirt.virt_handler import HandlerTimes
 from tests.unit.kubevirt.objects import vmi_spec

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gitbot.kubernetes.objects import at
-from gitbot.kubevirt.target_refusals import why_no_target
+from gitbot.kubevirt.target_pod import why_no_target
 from gitbot.simulation.kubevirt.migration_scene import MigrationScene
 from gitbot.simulation.kubevirt.reconcile_result import Create, RecordEvent, Update
 from gitbot.simulation.kubevirt.target_creation import create_target
