@@ -8,8 +8,7 @@ from gitbot.execution.executor_types import Approved, ExecutorInput
 from gitbot.execution.observe import move_fields
 from gitbot.execution.request_records import MoveRecord, RequestRecord
 from gitbot.model.ledger.event_parts import MoveTerms
-from gitbot.model.ledger.events import MoveApproved, MoveChanged, MoveEvent, MoveState
-from gitbot.model.ledger.ledger import request_file
+from gitbot.model.ledger.events import MoveApproved, MoveEvent, MoveState
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.plan import Move
 
@@ -37,8 +36,12 @@ def admit_plan(
     new = tuple(move for move in approved.moves if not is_known(record, approved, move))
     if not new or not can_admit(record, approved, new):
         return ()
-    older = tuple(move for move in record.moves.values() if _is_superseded(move, approved, new))
-    superseded = tuple(_superseded(view, approved, move) for move in older)
+    why = f"plan {approved.approval.digest} replaced it"
+    superseded = tuple(
+        move.event(view.cluster, view.now, MoveState.WITHDRAWN, reason=why, outcome=SUPERSEDED)
+        for move in record.moves.values()
+        if _is_superseded(move, approved, new)
+    )
     return (*superseded, *(_accepted(view, approved, move) for move in new))
 
 
@@ -92,23 +95,4 @@ def _accepted(view: ExecutorInput, approved: Approved, move: Move) -> MoveApprov
             allowed=tuple((span.start, span.end) for span in terms.allowed),
             finish=terms.finish,
         ),
-    )
-
-
-def _superseded(view: ExecutorInput, approved: Approved, older: MoveRecord) -> MoveChanged:
-    return MoveChanged(
-        file=request_file(view.cluster, older.request),
-        time=view.now,
-        cluster=view.cluster,
-        state=MoveState.WITHDRAWN,
-        request=older.request,
-        vm=str(older.vm),
-        vm_uid=older.vm_uid,
-        move=older.number,
-        source=older.source,
-        to=older.to,
-        pull_request=older.pull_request,
-        digest=older.digest,
-        reason=f"plan {approved.approval.digest} replaced it",
-        outcome=SUPERSEDED,
     )

@@ -21,14 +21,14 @@ UNSURE = "unsure"  # instead of a digest: two plans were shown within one second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewFact:
-    """One review: the reviewer, the reviewed head, and the time."""
+class PullReview:
+    """One review of the head `commit`. It counts only for the newest head, with write access."""
 
     reviewer: str
     approved: bool
     commit: str
     time: int
-    can_write: bool
+    can_write: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class MergedPull(FrozenStruct, frozen=True, kw_only=True):
     merge_commit: str
     merged_by: str
     merged_at: int
-    reviews: tuple[ReviewFact, ...] = ()
+    reviews: tuple[PullReview, ...] = ()
     reviews_required: int = 0
     proposal: ProposalFact | None = None
     records: tuple[PlanShown, ...] = ()
@@ -61,16 +61,13 @@ class MergedPull(FrozenStruct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotApproved:
-    """Why a merge approved nothing. `head` was merged at `merged_at` (UTC seconds).
-
-    `unsure`: it may have approved something; forge or Git cannot say so now.
-    """
+    """Why a merge approved nothing. `head` was merged at `merged_at` (UTC seconds)."""
 
     pull_request: int
     reason: str
     head: str = ""
     merged_at: int = 0
-    unsure: bool = False
+    unsure: bool = False  # it may have approved something; forge or Git cannot say so now
 
 
 @lru_cache(maxsize=256)
@@ -87,13 +84,13 @@ def decide(pull: MergedPull) -> Approval | NotApproved:
     return _shown(pull, qualifying)
 
 
-def qualifying_reviews(pull: MergedPull) -> tuple[ReviewFact, ...]:
+def qualifying_reviews(pull: MergedPull) -> tuple[PullReview, ...]:
     """The newest review of each reviewer, if it approves the merged head before the merge.
 
     The author's own review and reviews without write permission do not count. A review after the
     merge adds nothing and revokes nothing.
     """
-    newest: dict[str, ReviewFact] = {}
+    newest: dict[str, PullReview] = {}
     for review in sorted(pull.reviews, key=lambda item: item.time):
         if not (review.approved and review.time > pull.merged_at):
             newest[review.reviewer] = review
@@ -108,7 +105,7 @@ def qualifying_reviews(pull: MergedPull) -> tuple[ReviewFact, ...]:
 
 
 def _proposed(
-    pull: MergedPull, proposal: ProposalFact, qualifying: tuple[ReviewFact, ...]
+    pull: MergedPull, proposal: ProposalFact, qualifying: tuple[PullReview, ...]
 ) -> Approval | NotApproved:
     if proposal.expires_at and pull.merged_at > proposal.expires_at:
         return _nothing(pull, "the proposal had expired when it was merged")
@@ -129,7 +126,7 @@ def seen_at(shown: Iterable[tuple[int, str]], moment: int) -> str | None:
     return next(iter(found), None)
 
 
-def _shown(pull: MergedPull, qualifying: tuple[ReviewFact, ...]) -> Approval | NotApproved:
+def _shown(pull: MergedPull, qualifying: tuple[PullReview, ...]) -> Approval | NotApproved:
     before_merge = [record for record in pull.records if record.time <= pull.merged_at]
     records = [record for record in before_merge if record.head == pull.head]
     if not records:
@@ -161,7 +158,7 @@ def _shown(pull: MergedPull, qualifying: tuple[ReviewFact, ...]) -> Approval | N
 
 
 def _approval(
-    pull: MergedPull, digest: str, qualifying: tuple[ReviewFact, ...], *, concern: str
+    pull: MergedPull, digest: str, qualifying: tuple[PullReview, ...], *, concern: str
 ) -> Approval:
     return Approval(
         digest=digest,

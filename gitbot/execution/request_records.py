@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import assert_never
+from typing import Any, assert_never
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.events import (
@@ -21,7 +21,7 @@ from gitbot.model.ledger.events import (
     RequestCancelled,
     RequestEvent,
 )
-from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.ledger import Ledger, request_file
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.struct import FrozenStruct
 from gitbot.model.struct import field as value_field
@@ -80,6 +80,23 @@ class MoveRecord(FrozenStruct, frozen=True, kw_only=True):
         if self.state is MoveState.FAILED:
             return self.attempt >= self.attempts
         return self.state in FINAL_STATES
+
+    def event(self, cluster: str, now: int, state: MoveState, **more: Any) -> MoveChanged:
+        return MoveChanged(
+            file=request_file(cluster, self.request),
+            time=now,
+            cluster=cluster,
+            state=state,
+            request=self.request,
+            vm=str(self.vm),
+            vm_uid=self.vm_uid,
+            move=self.number,
+            source=self.source,
+            to=self.to,
+            pull_request=self.pull_request,
+            digest=self.digest,
+            **more,
+        )
 
 
 class RequestRecord(FrozenStruct, frozen=True, kw_only=True):

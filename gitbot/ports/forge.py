@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from gitbot.execution.approval import PullReview
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgeCapabilities:
@@ -46,17 +48,6 @@ class MergeMethod(StrEnum):
     MERGE = "merge"
     SQUASH = "squash"
     REBASE = "rebase"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullReview:
-    """One review. An approval counts only for the newest head and with write permission."""
-
-    reviewer: str
-    approved: bool
-    commit: str
-    time: int
-    can_write: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from gitbot.workflows.core.context import Progress, RunContext
     from gitbot.workflows.core.revision import BundledTexts
 
-
-_CONFIGURATIONS_BACK = 50  # search at most so many commits for a configuration without errors
 OWN_NAME = (OWN_AUTHOR, "gitbot@placement.gitbot.dev")
 
 
@@ -276,12 +274,13 @@ def _newest_settings(repository: Repository, rev: str, data: bytes, *, forgiving
     except InvalidInput:
         if not forgiving or repository.resolve(rev) is None:
             raise
-        for commit in repository.log(rev, limit=_CONFIGURATIONS_BACK):
-            older = repository.read_blob(commit.id, CONFIGURATION_FILE) or b""
-            settings, _ = read_settings(older, CONFIGURATION_FILE)
-            if settings is not None:
-                return settings
-        raise
+        from gitbot.workflows.core.base_branch import newest_readable  # noqa: PLC0415 - as above
+
+        read, file = repository.read_blob, CONFIGURATION_FILE
+        older = newest_readable(repository, rev, lambda at: _settings(read(at, file) or b""))
+        if older is None:
+            raise
+        return older[1]
 
 
 def _settings(data: bytes) -> Settings:

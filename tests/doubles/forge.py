@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Self
 
 from gitbot.errors import ConflictError, ForgeError
+from gitbot.execution.approval import PullReview
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
     CheckRun,
@@ -16,7 +17,6 @@ from gitbot.ports.forge import (
     Issue,
     MergeMethod,
     PullRequest,
-    PullReview,
     PullState,
     is_marked,
 )

@@ -11,6 +11,7 @@ import pytest
 from gitbot.errors import InvalidInput, RepositoryError
 from gitbot.execution.cluster_facts import is_own
 from gitbot.workflows.apply import apply, cancel
+from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.check import publish
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
@@ -84,7 +85,7 @@ def test_what_is_cancelled_ends(stage: Stage) -> None:
 def test_nothing_starts_and_what_runs_is_seen_to_its_end(stage: Stage) -> None:
     stage.cluster.stuck = set()
     with pytest.raises(InvalidInput, match="no YAML"):
-        apply(broken(stage))
+        apply(broken(stage), on_report=write_dashboard)
     assert stage.states()[-1] == "1 succeeded"
     assert len(stage.cluster.creates()) == 1
     assert "**Stopped**: main has errors: intents/prod/x.yaml" in stage.forge.issues[0].body

@@ -10,6 +10,7 @@ from gitbot.execution.request_records import fold_requests
 from gitbot.kubernetes.objects import labels_of
 from gitbot.model.ledger.events import FINAL_STATES
 from gitbot.workflows.apply import apply, cancel, hold, resume, returned
+from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.core.context import RunContext
 from tests.torture.scenes import FILE, ONE, TWO, Said, merge, said_by
 from tests.torture.schedule import Deed
@@ -206,7 +207,9 @@ def _dismiss(run: Town, who: str) -> None:
 
 def _cancel(run: Town, who: str) -> Work:
     request = _request(run, who)
-    return lambda shell: cancel(shell, request=request, reason="no", by="ann")
+    return lambda shell: cancel(
+        shell, request=request, reason="no", by="ann", on_report=write_dashboard
+    )
 
 
 COMMANDS: dict[str, Callable[[Town, str], Work]] = {

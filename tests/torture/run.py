@@ -14,6 +14,7 @@ from gitbot.kubernetes.objects import labels_of
 from gitbot.model.ledger.events import MoveState
 from gitbot.workflows.apply import apply, hold, resume
 from gitbot.workflows.apply import run as reporting
+from gitbot.workflows.ask import write_dashboard
 from tests.torture import people
 from tests.torture.loop import Killed, Over
 from tests.torture.scenes import (
@@ -73,7 +74,11 @@ class Run(Town):
         idle = 0
         while self.loop.now < DISTURBED * 1000:
             try:
-                idle = idle + 1 if apply(shell, max_runtime=runtime).did_nothing else 0
+                idle = (
+                    idle + 1
+                    if apply(shell, max_runtime=runtime, on_report=write_dashboard).did_nothing
+                    else 0
+                )
             except GitbotError as error:
                 self.wire.say(f"{bot.name} ends its pass: {error}")
             except Killed:
@@ -128,7 +133,7 @@ class Run(Town):
             shell = self.shell(f"{name}{number}", clock=0)
             if stop_flag(self.branch.ledger, "prod"):  # the circuit breaker
                 resume(shell, reason="go on", by="ann")
-            result = apply(shell, max_runtime=600)
+            result = apply(shell, max_runtime=600, on_report=write_dashboard)
             why = over()
             if not why and not result.unfinished:
                 return

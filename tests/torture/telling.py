@@ -15,6 +15,7 @@ from gitbot.ports.forge import MergeMethod
 from gitbot.published.ledger_lines import chain
 from gitbot.simulation.scenes import NAMESPACE
 from gitbot.workflows.apply import apply, hold, resume
+from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.check import publish
 from gitbot.workflows.ledger.anchor import rollback_reason
 from tests.doubles.trouble import evict_instance
@@ -292,7 +293,7 @@ class Telling(Annals):
     def _apply(self, act: Act) -> bool:
         del act
         self.reviewer.may_review({who for who in PEOPLE if self.story.forge.can_write(who)})
-        result = apply(self.story.shell)
+        result = apply(self.story.shell, on_report=write_dashboard)
         self.refused.update(
             "its merge is gone"
             if "no longer part" in item.reason

@@ -16,7 +16,6 @@ from gitbot.model.text.wording import first_of
 if TYPE_CHECKING:
     from gitbot.workflows.apply import ApplyResult
 
-_NOTHING = "nothing is approved: "
 _NAMED = 8
 
 max_runtime_option = click.option(
@@ -50,11 +49,12 @@ def apply(where: dict[str, str], max_runtime: int, wait_for_opening: int, output
     second run does nothing. Exit code 1 if a move failed, 130 if somebody asked the run to end: the
     ledger has what was begun, and the next run goes on.
     """
-    from gitbot.workflows.apply import apply, with_not_planned  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.watch import apply_and_report  # noqa: PLC0415 - keeps --help quick
 
     with stopping() as stop, running(where) as shell:
-        result = apply(stop.of(shell), max_runtime=max_runtime, wait_for_opening=wait_for_opening)
-        result = with_not_planned(shell, result)
+        result = apply_and_report(
+            stop.of(shell), max_runtime=max_runtime, wait_for_opening=wait_for_opening
+        )
     show(result, output)
     return exit_code(result)
 
@@ -88,10 +88,7 @@ def _lines(result: ApplyResult) -> list[str]:
     for item in result.waiting:
         until = f" until {format_instant(item.until)}" if item.until else ""
         lines.append(f"waits: {item.vm} ({item.request}, move {item.move}): {item.reason}{until}")
-    lines += [
-        f"pull request {item.pull_request}: {_NOTHING}{item.reason.removeprefix(_NOTHING)}"
-        for item in result.approvals.refused
-    ]
+    lines += [f"pull request {item.pull_request}: {item.reason}" for item in result.refused]
     lines += [
         f"proposed again: {item.group} of {item.request}: {item.reasons[0]}"
         for item in result.stale

@@ -21,9 +21,10 @@ def cancel(where: dict[str, str], request: str, reason: str, by: str) -> int:
     been emptied get gitbot's cordon removed.
     """
     from gitbot.workflows.apply import cancel  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.ask import write_dashboard  # noqa: PLC0415
 
     with running(where) as shell:
-        result = cancel(shell, request=request, reason=reason, by=by)
+        result = cancel(shell, request=request, reason=reason, by=by, on_report=write_dashboard)
     say(f"{request}: {result.record.state}")
     if not result.record.finished:
         say("its end is not known yet; run gitbot cancel again, or look with gitbot status")

@@ -15,6 +15,7 @@ from gitbot.reports.html.page import html
 from gitbot.wiring.demo import CLUSTER, PERSON, Stage
 from gitbot.wiring.workspace import open_shell, shipped
 from gitbot.workflows.apply import ApplyResult, apply
+from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.check import publish
 from gitbot.workflows.core.context import Progress
 from gitbot.workflows.propose import propose
@@ -120,7 +121,7 @@ def _apply(stage: Stage, say: Say, *, moves: int) -> None:
 
 def _run_apply(stage: Stage, progress: Callable[[Progress], None]) -> ApplyResult:
     with stage.workspace() as workspace:
-        return apply(open_shell(workspace, CLUSTER, progress=progress))
+        return apply(open_shell(workspace, CLUSTER, progress=progress), on_report=write_dashboard)
 
 
 def _line(progress: Progress) -> str:

@@ -18,7 +18,7 @@ from gitbot.workflows.apply.hold import (
     resume_ledger,
     returned,
 )
-from gitbot.workflows.apply.result import ApplyResult, NodeDone, with_not_planned
+from gitbot.workflows.apply.result import ApplyResult, NodeDone
 from gitbot.workflows.apply.run import MAX_RUNTIME, apply
 from gitbot.workflows.apply.waiting import LOOK_ANYWAY, wait_for_change
 
@@ -38,5 +38,4 @@ __all__ = [
     "resume_ledger",
     "returned",
     "wait_for_change",
-    "with_not_planned",
 ]

@@ -32,14 +32,15 @@ from gitbot.model.ledger.request_id import OccurrenceId, parse_request_id
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import nearest
 from gitbot.ports.cluster import Cluster
+from gitbot.workflows.apply.pass_state import OnReport
 from gitbot.workflows.apply.record_before_delete import RecordCreated, record_created
 from gitbot.workflows.apply.result import ApplyResult
 from gitbot.workflows.apply.run import apply
+from gitbot.workflows.approval.known_requests import known_requests
 from gitbot.workflows.approval.read_approvals import read_approvals
-from gitbot.workflows.ask import known_requests
+from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.stop_conditions import forge_skew
-from gitbot.workflows.current_state import readable_base
 from gitbot.workflows.ledger.anchor import accept_current_ledger
 from gitbot.workflows.ledger.writer import Journal, retried
 
@@ -234,14 +235,16 @@ class CancelResult:
     past_recall: tuple[str, ...]
 
 
-def cancel(shell: RunContext, *, request: str, reason: str, by: str) -> CancelResult:
+def cancel(
+    shell: RunContext, *, request: str, reason: str, by: str, on_report: OnReport | None = None
+) -> CancelResult:
     """End one request: withdraw moves that have not started, and delete its own migrations.
 
     The record's state is `cancelling` if a migration of it may still appear or ends later.
     """
     record = note_cancelled(shell, request=request, reason=reason, by=by)
     past = _past_recall(shell, record)
-    applied = apply(shell, start=False)
+    applied = apply(shell, start=False, on_report=on_report)
     after = fold_requests(shell.ledger_store.read(), shell.cluster_name)[record.id]
     return CancelResult(record=after, applied=applied, past_recall=past)
 

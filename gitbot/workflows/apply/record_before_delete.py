@@ -13,7 +13,7 @@ from gitbot.execution.cluster_facts import LEDGER, is_of_ledger, ledger_mark
 from gitbot.execution.request_records import MoveRecord, fold_requests
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, name_of, uid_of
 from gitbot.model.ledger.events import MoveChanged, MoveState
-from gitbot.model.ledger.ledger import Ledger, request_file
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.ledger.writer import Journal, retried
 
@@ -49,20 +49,11 @@ def _moves(ledger: Ledger, cluster: str) -> Iterator[MoveRecord]:
 
 def _created(shell: RunContext, ledger: Ledger, uids: Mapping[str, str]) -> tuple[MoveChanged, ...]:
     return tuple(
-        MoveChanged(
-            file=request_file(shell.cluster_name, move.request),
-            time=shell.clock.now(),
-            cluster=shell.cluster_name,
-            state=MoveState.CREATED,
-            request=move.request,
-            vm=str(move.vm),
-            vm_uid=move.vm_uid,
-            move=move.number,
+        move.event(
+            shell.cluster_name,
+            shell.clock.now(),
+            MoveState.CREATED,
             attempt=move.attempt,
-            source=move.source,
-            to=move.to,
-            pull_request=move.pull_request,
-            digest=move.digest,
             migration=move.migration,
             migration_uid=uids[move.migration],
         )

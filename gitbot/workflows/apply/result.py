@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gitbot.execution.approval import NotApproved
 from gitbot.execution.executor_types import OutdatedGroup, SetUnschedulable, Waiting
 from gitbot.model.ledger.events import MoveState, NodeChanged
+from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.read_approvals import Approvals
-from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.stop_conditions import UNKNOWN
-from gitbot.workflows.current_state import read_current_state
-from gitbot.workflows.propose import NotPlanned, not_planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +33,7 @@ class ApplyResult:
     `base` is the commit of the base branch at the last step; "" if there was none. `unfinished`:
     the pass ran out of time and another one has work at once. `interrupted`: a signal ended it; the
     next pass continues, and nothing is lost. `not_planned` are requests of the base branch without
-    a plan; filled by `with_not_planned`.
+    an approved plan; a pass leaves them to its caller.
     """
 
     base: str = ""
@@ -68,11 +66,3 @@ class ApplyResult:
     @property
     def failed(self) -> bool:
         return bool(self.states.get(str(MoveState.FAILED)))
-
-
-def with_not_planned(shell: RunContext, result: ApplyResult) -> ApplyResult:
-    """The result with the requests that this pass skipped because they have no plan."""
-    if result.stop or result.interrupted:
-        return result
-    seen = read_current_state(shell, shell.ledger_store.read())
-    return replace(result, not_planned=not_planned(shell, seen, shell.own_pulls()))

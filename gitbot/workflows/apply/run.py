@@ -34,21 +34,17 @@ from gitbot.workflows.apply.effects import (
     with_last_event,
 )
 from gitbot.workflows.apply.pass_progress import show_how_far
-from gitbot.workflows.apply.pass_state import OnLook, PassState, read_tip
+from gitbot.workflows.apply.pass_state import OnLook, OnReport, PassState
 from gitbot.workflows.apply.result import ApplyResult, NodeDone
 from gitbot.workflows.apply.snapshot_sanity import (
     ending_vms_unchanged,
     is_stale_look,
     no_pending_creation,
 )
-from gitbot.workflows.apply.waiting import (
-    POLL,
-    stages,
-    wait_for_opening_at,
-    wait_for_progress,
-)
+from gitbot.workflows.apply.waiting import POLL, stages, wait_for_opening_at, wait_for_progress
+from gitbot.workflows.approval.base_history import history_error
 from gitbot.workflows.approval.read_approvals import Approvals, begun_approvals, read_approvals
-from gitbot.workflows.ask import write_dashboard
+from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.core.stop_conditions import UNREADABLE, cluster_stop, forge_skew
 from gitbot.workflows.ledger.anchor import read_anchor, write_cluster_anchor, write_forge_anchor
@@ -73,15 +69,17 @@ def apply(
     start: bool = True,
     wait_for_opening: int = 0,
     on_look: OnLook | None = None,
+    on_report: OnReport | None = None,
 ) -> ApplyResult:
     """One pass: until nothing more can start or end, or `max_runtime` seconds are over.
 
     If `start` is False, nothing new starts: gitbot watches and recalls running moves. The pass
     waits for an opening within `wait_for_opening` seconds, because the next pass may be late.
-    `on_look` gets every snapshot. Raises InvalidInput at its end if the base branch has errors,
-    RepositoryError if it was rewritten, and ForgeError if the forge could not be read.
+    `on_look` gets every snapshot, `on_report` shows news to people. Raises InvalidInput at its end
+    if the base branch has errors, RepositoryError if it was rewritten, and ForgeError if the forge
+    could not be read.
     """
-    run = _begin(shell, on_look, ends_at=shell.clock.now() + max_runtime)
+    run = _begin(shell, on_look, on_report, ends_at=shell.clock.now() + max_runtime)
     said = run.journal.written
     try:
         while True:
@@ -145,7 +143,8 @@ def report(run: PassState) -> None:
         shell.say(f"progress is not written to the forge: {error}")
     if not run.older and run.unread is None:
         write_forge_anchor(shell, ledger, run.base.commit)
-    write_dashboard(shell, ledger, stop=run.stop, waiting=waiting, refused=run.approvals.refused)
+    if run.on_report is not None:
+        run.on_report(shell, ledger, run.stop, waiting, run.approvals.refused)
 
 
 def opens_soon(run: PassState, within: int) -> int:
@@ -155,7 +154,9 @@ def opens_soon(run: PassState, within: int) -> int:
     return min(times) if times and not run.stop else 0
 
 
-def _begin(shell: RunContext, on_look: OnLook | None, *, ends_at: int) -> PassState:
+def _begin(
+    shell: RunContext, on_look: OnLook | None, on_report: OnReport | None, *, ends_at: int
+) -> PassState:
     journal = Journal(shell.ledger_store, shell.clock)
     unread: ForgeError | None = None
     try:
@@ -165,73 +166,91 @@ def _begin(shell: RunContext, on_look: OnLook | None, *, ends_at: int) -> PassSt
     ledger = journal.read()
     head = base_head(shell)
     shell.onlooker.begins("reading the forge and the cluster")
-    base, broken = read_tip(shell, ledger, head)
+    readable = readable_base(shell, head)
     older = anchor.stop(ledger)
     run = PassState(
         shell=shell,
         journal=journal,
-        base=base,
-        broken=broken,
+        base=readable.engine,
+        broken=history_error(shell, ledger, head) or readable.broken,
         unread=unread,
         approvals=Approvals(approved=(), refused=()),
         ends_at=ends_at,
         older=older,
         anchored=None if older else anchor.head,
         on_look=on_look,
+        on_report=on_report,
     )
     run.anchored = write_cluster_anchor(shell, journal, run.anchored)
     return run
 
 
 def _run_step(run: PassState, *, start: bool) -> _NextLook:
+    """Look, decide, record, act. Nothing is recorded or done on a look that may be wrong."""
     shell, looked = run.shell, run.shell.timer()
-    ledger = run.journal.read()
-    head = base_head(shell)
-    if head != run.base.commit:
-        run.base, run.broken = read_tip(shell, ledger, head)
-    _refresh_approvals(run, ledger)
+    ledger = _read_again(run)
+    # lines of a newer gitbot, or lines that are missing, may say what has been done already:
+    # without them even an observation could be wrong
     run.stop = unknown_events_reason(ledger, shell.cluster_name) or run.older
     if run.stop:
         return _NextLook.NOTHING
     run.stop = stop_reason(run, start=start)
     view = _view(run)
-    if shell.interrupted():
+    if shell.interrupted():  # reading a large cluster takes long: begin nothing after it
         return _NextLook.NOTHING
     doubt = run.belief.doubt(view.problem.snapshot, view.now)
-    if doubt:
+    if doubt:  # an old or partial list would end moves that still run
         shell.say(f"looks again: {doubt}")
         return _NextLook.LOOK_SOON
     steps = next_steps(view)
     if steps.effects and run.journal.wait_for_turn():
         return _NextLook.LOOK_AT_ONCE  # waiting made the snapshot too old to act on
+    # a list may be older than a single object: what would end a move is read once more, by name
     known = no_pending_creation(shell.cluster, steps) and ending_vms_unchanged(
         shell.cluster, view, steps
     )
     if not known or (steps.effects and is_stale_look(shell, view.now, looked)):
         return _NextLook.LOOK_SOON
     began, steps = shell.timer(), with_claims(steps, shell.clock.now())
-    try:
+    try:  # the ledger before the effects: an executor that loses the race has done nothing
         run.journal.commit(tuple(with_last_event(shell, event) for event in steps.events))
     except ConflictError:
         run.lost += 1
         if run.lost > LOST_RACES:
             raise
         return _NextLook.LOOK_AT_ONCE
-    run.steps = steps
-    run.tickets.hold(shell, steps.effects, began=began)
-    run.anchored = write_cluster_anchor(shell, run.journal, run.anchored)
-    run.judged = run.judged or all(is_final(item) for item in view.migrations)
-    moves = (event for event in steps.events if isinstance(event, MoveEvent))
-    run.states.update(str(event.state) for event in moves if event.state in FINAL_STATES)
-    run.nodes += [NodeDone.of(event) for event in steps.events if isinstance(event, NodeChanged)]
-    report_moves(shell, steps.events)
-    show_how_far(shell, run.journal.seen, run.approvals.approved, run.requests)
+    _note_steps(run, view, steps, began=began)
     acted = _act(run, view, steps, began=began)
     if any(getattr(event, "outcome", "") == STORED_DIFFERENTLY for event in run.journal.unwritten):
         return _NextLook.LOOK_AT_ONCE  # to delete what the server stored with another spec
     if steps.in_flight or any(item.retry for item in steps.waiting):
         return _NextLook.LOOK
     return _NextLook.LOOK_SOON if acted else _NextLook.NOTHING
+
+
+def _read_again(run: PassState) -> Ledger:
+    """Read ledger, base branch and approvals again: others write while a pass runs."""
+    ledger, head = run.journal.read(), base_head(run.shell)
+    if head != run.base.commit:
+        readable = readable_base(run.shell, head)
+        run.base = readable.engine
+        run.broken = history_error(run.shell, ledger, head) or readable.broken
+    _refresh_approvals(run, ledger)
+    return ledger
+
+
+def _note_steps(run: PassState, view: ExecutorInput, steps: Steps, *, began: float) -> None:
+    """Keep what was recorded, for the next look and the result, and show it."""
+    shell, run.steps = run.shell, steps
+    run.tickets.hold(shell, steps.effects, began=began)
+    run.anchored = write_cluster_anchor(shell, run.journal, run.anchored)
+    # a pass judges the groups once, at its first look without a running migration
+    run.judged = run.judged or all(is_final(item) for item in view.migrations)
+    moves = (event for event in steps.events if isinstance(event, MoveEvent))
+    run.states.update(str(event.state) for event in moves if event.state in FINAL_STATES)
+    run.nodes += [NodeDone.of(event) for event in steps.events if isinstance(event, NodeChanged)]
+    report_moves(shell, steps.events)
+    show_how_far(shell, run.journal.seen, run.approvals.approved, run.requests)
 
 
 def _refresh_approvals(run: PassState, ledger: Ledger) -> None:
@@ -241,11 +260,12 @@ def _refresh_approvals(run: PassState, ledger: Ledger) -> None:
         run.base.commit,
         sum(event.state is ConcernState.AUTO for event in ledger.concerns(run.shell.cluster_name)),
     )
+    # a clock that stepped back says nothing about how old the answer is
     if key == run.approvals_key and 0 <= now - run.approvals_at < ASK_FORGE:
         return
     try:
         run.approvals = read_approvals(run.shell, run.base, ledger)
-    except ForgeError as error:
+    except ForgeError as error:  # what has begun goes on: the ledger has its terms
         run.unread = run.unread or error
         run.approvals = begun_approvals(run.shell, run.base, ledger)
     run.approvals_key, run.approvals_at = key, now
@@ -301,7 +321,7 @@ def _act(run: PassState, view: ExecutorInput, steps: Steps, *, began: float) -> 
             return True  # read and decide again
         if not isinstance(effect, DeleteMigration):
             stop = _reread_stop_reason(run)
-            if stop:
+            if stop:  # set since the decision; a deletion recalls, and goes on
                 run.stop = stop
                 run.shell.say(f"stopped: {stop}")
                 return acted

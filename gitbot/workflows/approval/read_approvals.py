@@ -8,30 +8,19 @@ from dataclasses import dataclass, replace
 
 from gitbot.documents import read_documents
 from gitbot.errors import InvalidInput, RepositoryError
-from gitbot.execution.approval import (
-    MergedPull,
-    NotApproved,
-    ProposalFact,
-    decide,
-)
+from gitbot.execution.approval import MergedPull, NotApproved, ProposalFact, decide
 from gitbot.execution.executor_types import Approval, Approved
 from gitbot.execution.ledger_folds import fold_concern
 from gitbot.execution.request_records import fold_requests
 from gitbot.intents import proposal_file
 from gitbot.kubernetes.objects import at
-from gitbot.model.ledger.events import (
-    ConcernChanged,
-    ConcernState,
-    MoveEvent,
-    PlanShown,
-)
+from gitbot.model.ledger.events import ConcernChanged, ConcernState, MoveEvent, PlanShown
 from gitbot.model.ledger.ledger import Ledger, concern_of
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.text.instants import parse_instant
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.base_history import is_part_of, lost_commit
 from gitbot.workflows.approval.owner_approvals import CurrentClusterFacts, awaiting
-from gitbot.workflows.approval.stale_reviews import review_fact
 from gitbot.workflows.approval.started_requests import StartedRequests
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
@@ -158,7 +147,8 @@ def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int
 
 def _not_part(shell: RunContext, ledger: Ledger, pull: PullRequest, base: str) -> NotApproved:
     """Refusal of a merge that is not (or not yet) on the base branch, or has no known commit."""
-    reason = f"its merge {pull.merge_commit[:12]} is no longer part of {shell.base_branch}"
+    lost = f"its merge {pull.merge_commit[:12]} is no longer part of {shell.base_branch}"
+    reason = f"nothing is approved: {lost}"
     if not pull.merge_commit:
         reason = "nothing is approved: the forge does not say which commit its merge is"
     unsure = not pull.merge_commit or bool(lost_commit(shell, ledger, base))
@@ -271,7 +261,7 @@ def merged_pull(shell: RunContext, ledger: Ledger, pull: PullRequest) -> MergedP
         merge_commit=pull.merge_commit,
         merged_by=pull.merged_by,
         merged_at=pull.merged_at,
-        reviews=tuple(review_fact(review) for review in pull.reviews),
+        reviews=pull.reviews,
         proposal=read_proposal(shell, ledger, pull.merge_commit, concern) if concern else None,
         records=ledger.shown(pull.number, cluster=shell.cluster_name),
     )

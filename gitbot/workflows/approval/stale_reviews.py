@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gitbot.errors import ForgeError
-from gitbot.execution.approval import (
-    MergedPull,
-    NotApproved,
-    ReviewFact,
-    decide,
-    seen_at,
-)
+from gitbot.execution.approval import MergedPull, NotApproved, PullReview, decide, seen_at
 from gitbot.model.ledger.events import ConcernState, PlanShown
 from gitbot.model.ledger.ledger import Ledger
-from gitbot.ports.forge import Forge, PullRequest, PullReview
+from gitbot.ports.forge import Forge, PullRequest
 from gitbot.reports import Superseded
 
 CHANGED = "changed since review: approve again"
@@ -75,7 +69,7 @@ def facts_if_merged_now(pull: PullRequest, records: tuple[PlanShown, ...]) -> Me
         merge_commit="",
         merged_by="",
         merged_at=0,
-        reviews=tuple(review_fact(review) for review in pull.reviews),
+        reviews=pull.reviews,
         records=records,
     )
 
@@ -89,16 +83,6 @@ def _approvals(pull: PullRequest) -> tuple[PullReview, ...]:
         review
         for review in newest.values()
         if review.approved and review.can_write and review.reviewer != pull.author
-    )
-
-
-def review_fact(review: PullReview) -> ReviewFact:
-    return ReviewFact(
-        reviewer=review.reviewer,
-        approved=review.approved,
-        commit=review.commit,
-        time=review.time,
-        can_write=review.can_write,
     )
 
 

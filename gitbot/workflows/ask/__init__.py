@@ -8,15 +8,9 @@
 from __future__ import annotations
 
 from gitbot.workflows.ask.dashboard import write_dashboard
-from gitbot.workflows.ask.doctor import (
-    Questions,
-    cluster_checks,
-    repository_checks,
-    rights_checks,
-)
+from gitbot.workflows.ask.doctor import Questions, cluster_checks, repository_checks, rights_checks
 from gitbot.workflows.ask.filter import status_in
 from gitbot.workflows.ask.history import Query, history, of_labels, unknown_names, verified
-from gitbot.workflows.ask.known_requests import known_requests
 from gitbot.workflows.ask.listing import Listing, listing, name_of_row
 from gitbot.workflows.ask.maintenance import NodeStatus
 from gitbot.workflows.ask.next_openings import NextOpening
@@ -35,7 +29,6 @@ __all__ = [
     "StatusResult",
     "cluster_checks",
     "history",
-    "known_requests",
     "listing",
     "name_of_row",
     "of_labels",

@@ -52,7 +52,6 @@ def marker(cluster: str) -> str:
 def write_dashboard(
     shell: RunContext,
     ledger: Ledger,
-    *,
     stop: str,
     waiting: tuple[Waiting, ...],
     refused: tuple[NotApproved, ...],

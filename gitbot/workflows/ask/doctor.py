@@ -23,10 +23,10 @@ from gitbot.model.text.instants import format_instant
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.settings import Settings
 from gitbot.workflows.ask.maintenance import cordon_of, nodes_of
+from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.published_snapshots import snapshot_branch
 from gitbot.workflows.core.stop_conditions import MAX_SKEW
-from gitbot.workflows.current_state import readable_base
 
 RBAC = "deploy/rbac"
 APPLY_RBAC = f"kubectl apply -k {RBAC}"
@@ -65,7 +65,7 @@ def _base(shell: RunContext) -> Iterable[Check]:
     name = "configuration/base"
     if readable.broken:
         good = f"the newest commit without errors is {readable.commit[:12]}"
-        yield failed(name, "\n".join((*readable.broken, good)), "git pull && gitbot lint")
+        yield failed(name, f"{readable.broken}\n{good}", "git pull && gitbot lint")
     else:
         yield passed(name, f"{shell.base_branch} is at {base.commit[:12]} and valid")
     if base.settings.mode_is_missing:

@@ -14,6 +14,7 @@ from gitbot.model.ledger.events import MoveState
 from gitbot.model.ledger.request_id import OccurrenceId, RequestId, parse_request_id
 from gitbot.model.text.wording import nearest
 from gitbot.ports.forge import PullRequest, PullState
+from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.read_approvals import concern_branch
 from gitbot.workflows.ask.foreign_movers import OtherMover, movers_beside
 from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
@@ -21,23 +22,12 @@ from gitbot.workflows.ask.next_openings import EMPTY, NextOpening, is_empty, nex
 from gitbot.workflows.ask.open_pulls import before_merge, changing_intents, concern_of, is_own
 from gitbot.workflows.ask.policy_waivers import PolicyWaiver, exceptions
 from gitbot.workflows.ask.stop_lines import ENFORCE, RESUME, StopLine, stop_lines
+from gitbot.workflows.core.base_branch import ReadableBase, readable_base
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.stop_conditions import observe_mode_reason
-from gitbot.workflows.current_state import (
-    CurrentState,
-    ReadableBase,
-    look_without_cluster,
-    read_current_state,
-    readable_base,
-)
-from gitbot.workflows.propose import (
-    Away,
-    NotPlanned,
-    away_from_home,
-    not_planned,
-)
+from gitbot.workflows.current_state import CurrentState, read_current_state
+from gitbot.workflows.propose import Away, away_from_home, not_planned
 
-NOTHING = "nothing is approved: "
 _FAILED = (RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED)
 RECENT = 86_400  # seconds for which a finished request stays on the list
 
@@ -160,7 +150,7 @@ def look_at_all(shell: RunContext) -> tuple[CurrentState, StatusResult]:
     try:
         seen = read_current_state(shell, ledger, base=base)
     except ClusterError as error:
-        seen = look_without_cluster(shell, ledger, unread=str(error), base=base)
+        seen = read_current_state(shell, ledger, base=base, unread=str(error))
     return seen, _whole(shell, seen, readable)
 
 
@@ -179,8 +169,8 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         stop=seen.stop or observe_mode_reason(seen.base.settings),
         mode=seen.base.settings.mode,
         commit=readable.commit,
-        broken=readable.broken,
-        stops=stop_lines(seen, broken=bool(readable.broken)),
+        broken=tuple(str(readable.broken or "").splitlines()),
+        stops=stop_lines(seen, broken=readable.broken is not None),
         requests=tuple(
             _request(seen, record)
             for record in records.values()
@@ -196,8 +186,7 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         people=people,
         before_merge=before_merge(shell, seen, pulls, people, records.values()),
         refused=tuple(
-            f"pull request {item.pull_request}: {NOTHING}"
-            f"{item.reason.removeprefix(NOTHING)}; next: gitbot propose"
+            f"pull request {item.pull_request}: {item.reason}; next: gitbot propose"
             for item in seen.approvals.refused
         ),
         owners=tuple(
@@ -265,17 +254,8 @@ def _only(
         not_applied=tuple(item for item in whole.not_applied if item.request == request),
         not_planned=tuple(item for item in whole.not_planned if item.request == request),
     )
-    if not any(
-        (
-            one.requests,
-            one.nodes,
-            one.openings,
-            one.pulls,
-            one.owners,
-            one.not_applied,
-            one.not_planned,
-        )
-    ):
+    planned = (one.requests, one.nodes, one.openings, one.pulls, one.owners)
+    if not any((*planned, one.not_applied, one.not_planned)):
         near = nearest(request, list(records))
         hint = f"did you mean {near}?" if near else f"known: {', '.join(records) or 'none'}"
         raise UsageError(f"the ledger knows no request {request}; {hint}")

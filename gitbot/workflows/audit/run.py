@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gitbot.audit import AuditFinding, LoadQuestion, audit_cluster, load_findings, of_finding
+from gitbot.audit import (
+    AuditFinding,
+    Departure,
+    LoadQuestion,
+    audit_cluster,
+    load_findings,
+    of_finding,
+)
+from gitbot.calendar import format_duration
 from gitbot.constraints.moves.instances import Instances
 from gitbot.intents import IntentSet
-from gitbot.intents.compile import compile_rules
+from gitbot.intents.compile import compile_rules, nodes_of, opening_of
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
@@ -18,8 +26,8 @@ from gitbot.model.ledger.ledger import Ledger, concern_of
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.names import CONFIGURATION_FILE, IntentRef
 from gitbot.workflows.audit.audit_record import dated, standing_since
-from gitbot.workflows.audit.due_nodes import departures
 from gitbot.workflows.core.revision import Revision
+from gitbot.workflows.ledger.request_history import request_history
 from gitbot.workflows.propose import heal_concern
 
 
@@ -164,3 +172,24 @@ def _wanted(
     if query.rule and query.rule not in named and not item.rule.endswith(f"/{query.rule}"):
         return False
     return not (query.since and item.observed and item.since < query.since)
+
+
+def departures(
+    revision: Revision, instances: Instances, ledger: Ledger, *, now: int
+) -> tuple[Departure, ...]:
+    """Of each window that drains nodes the opening that is now or comes next, unless it is done."""
+    finished = request_history(ledger, revision.cluster).finished
+    found = []
+    for intent, spec in revision.intents.maintenance_windows:
+        opening = opening_of(revision.intents, intent.ref.name, now=now, zone=revision.zone)
+        if opening is None or spec.nodes is None or opening.drain in finished:
+            continue
+        wait = opening.allowed.start - now
+        found.append(
+            Departure(
+                window=intent.ref,
+                nodes=nodes_of(spec.nodes, instances),
+                opens=f"in {format_duration(wait)}" if wait > 0 else "now",
+            )
+        )
+    return tuple(found)

@@ -22,7 +22,6 @@ from gitbot.workflows.check.publish import (
 from gitbot.workflows.check.refresh import refresh_pulls
 from gitbot.workflows.check.run import (
     PLANNING_TIMEOUT,
-    CheckResult,
     Planned,
     check,
     invalid_texts_result,
@@ -30,7 +29,7 @@ from gitbot.workflows.check.run import (
 )
 from gitbot.workflows.check.scope import ClusterScope, PlanningInputs
 from gitbot.workflows.check.single_subject import VmVerdict, check_one, evidence_of, judge_vm
-from gitbot.workflows.check.verdicts import checks_of
+from gitbot.workflows.core.judged_plan import CheckResult
 
 __all__ = [
     "PLANNING_TIMEOUT",
@@ -45,7 +44,6 @@ __all__ = [
     "check_one",
     "check_pull",
     "check_texts",
-    "checks_of",
     "evidence_of",
     "in_time",
     "invalid_texts_result",

@@ -8,28 +8,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gitbot.errors import (
-    ConflictError,
-    ForgeError,
-    RepositoryError,
-    UnreachableError,
-    UsageError,
-)
+from gitbot.errors import ConflictError, ForgeError, RepositoryError, UnreachableError, UsageError
 from gitbot.execution.request_records import fold_requests
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.ledger.events import PlanShown
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.ports.forge import PullRequest, PullState
-from gitbot.reports import markdown, marker, refusal
 from gitbot.workflows.approval.base_history import check_history
 from gitbot.workflows.approval.read_approvals import concern_branch, read_approvals
-from gitbot.workflows.approval.stale_reviews import CHANGED, must_approve_again, superseded
+from gitbot.workflows.approval.stale_reviews import must_approve_again, superseded
 from gitbot.workflows.check.not_plannable import conflict, in_time, unreadable
-from gitbot.workflows.check.owner_comment import is_said, with_owners
-from gitbot.workflows.check.run import CheckResult, Planning, check
+from gitbot.workflows.check.run import Planning, check
 from gitbot.workflows.check.scope import PlanningInputs
-from gitbot.workflows.check.shown_record import (
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.judged_plan import CheckResult
+from gitbot.workflows.core.revision import Texts, manifest_folders, read_change, texts_at
+from gitbot.workflows.core.stop_conditions import forge_skew
+from gitbot.workflows.ledger.request_history import request_history, reservations
+from gitbot.workflows.ledger.writer import Journal, retried
+from gitbot.workflows.pulls.labels import set_labels
+from gitbot.workflows.pulls.record import (
     NOT_FETCHED,
     is_new_plan,
     is_recorded,
@@ -37,15 +35,7 @@ from gitbot.workflows.check.shown_record import (
     withdraw_shown_plan,
     write_record,
 )
-from gitbot.workflows.check.verdicts import checks_of
-from gitbot.workflows.core.context import RunContext
-from gitbot.workflows.core.revision import Texts, manifest_folders, read_change, texts_at
-from gitbot.workflows.core.stop_conditions import forge_skew
-from gitbot.workflows.ledger.request_history import request_history, reservations
-from gitbot.workflows.ledger.writer import Journal, retried
-from gitbot.workflows.pulls import labels
-from gitbot.workflows.pulls.labels import set_labels
-from gitbot.workflows.pulls.statuses import set_check
+from gitbot.workflows.pulls.show import Showing, is_shown, show_checks, show_comment, with_owners
 
 OWN = "gitbot/pull/"  # prefix of the branches of gitbot's own pull requests
 
@@ -100,8 +90,7 @@ def publish_group(shell: RunContext, *, commit: str) -> CheckResult:
     outcome = check_group(shell, commit=commit)
     tip = shell.repository.commit(shell.base_branch).id
     outcome = with_owners(shell, None, outcome, tip, ())
-    for verdict in checks_of(shell, outcome):
-        set_check(shell, commit, verdict)
+    show_checks(shell, commit, Showing(outcome=outcome))
     return outcome
 
 
@@ -239,8 +228,7 @@ def _write_foreign_checks(shell: RunContext, pull: PullRequest, outcome: CheckRe
     if pull.branch.startswith(concern_branch(shell.cluster_name, "")):
         return False
     outcome = with_owners(shell, pull, outcome, shell.repository.commit(shell.base_branch).id, ())
-    wrote = [set_check(shell, pull.head, verdict) for verdict in checks_of(shell, outcome)]
-    return any(wrote)
+    return show_checks(shell, pull.head, Showing(outcome=outcome))
 
 
 def _write_to_pull(
@@ -265,35 +253,31 @@ def _write_to_pull(
         write_record(journal, outcome, record)
     shown = (*records, record) if fresh else records
     outcome = with_owners(shell, pull, outcome, base, shown)
-    notice = CHANGED if must_approve_again(shell.forge, pull, shown) else ""
-    wrote = fresh or not is_said(shell, pull, notice, outcome)
+    showing = Showing(
+        outcome=outcome,
+        name=f"pull-{pull.number}",
+        earlier=superseded(records, outcome.judged.digest) if outcome.judged else (),
+        changed=must_approve_again(shell.forge, pull, shown),
+    )
+    wrote = fresh or not is_shown(shell, pull, showing)
     if wrote:
-        linked = _kept(shell, pull, outcome)
-        body = comment_of(shell, linked, notice=notice, records=records)
-        shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
+        show_comment(shell, pull, showing)
     if replacing:
-        now = record_of(shell, pull, outcome, base=base)  # writing it took a while
-        write_record(journal, outcome, now)
-        _must_be_seen(shell, journal, pull, notice)
-    for verdict in checks_of(shell, outcome, notice=notice):
-        wrote = set_check(shell, pull.head, verdict) or wrote
+        # made again: its time must not be before the comment, and writing that took a while
+        write_record(journal, outcome, record_of(shell, pull, outcome, base=base))
+        _must_be_seen(shell, journal, pull, showing)
+    # the checks come last: a check that names this plan says that a run got this far
+    wrote = show_checks(shell, pull.head, showing) or wrote
     if wrote:
         _must_be_newest(shell, journal, pull)
-    return set_labels(shell, pull, labels_of(outcome, changed=bool(notice))) or wrote
+    return set_labels(shell, pull, showing.labels) or wrote
 
 
-def _kept(shell: RunContext, pull: PullRequest, outcome: CheckResult) -> CheckResult:
-    """With the address of the report, for the comment; checks are compared as a whole."""
-    if outcome.judged is None:
-        return outcome
-    diff = shell.with_report_link(f"pull-{pull.number}", outcome.judged.diff)
-    return replace(outcome, judged=replace(outcome.judged, diff=diff))
-
-
-def _must_be_seen(shell: RunContext, journal: Journal, pull: PullRequest, notice: str) -> None:
+def _must_be_seen(shell: RunContext, journal: Journal, pull: PullRequest, now: Showing) -> None:
     """Raises ConflictError if somebody approved between two plans, so that it is reported now."""
     records = journal.ledger.shown(pull.number, cluster=shell.cluster_name)
-    if not notice and must_approve_again(shell.forge, shell.forge.get_pull(pull.number), records):
+    current = shell.forge.get_pull(pull.number)
+    if not now.changed and must_approve_again(shell.forge, current, records):
         raise ConflictError(f"pull request {pull.number} was approved while its plan changed")
 
 
@@ -308,24 +292,3 @@ def _must_be_newest(shell: RunContext, journal: Journal, pull: PullRequest) -> N
     ours, now = ([(item.time, item.digest, item.shown) for item in last] for last in shown)
     if now != ours:
         raise ConflictError(f"another run planned pull request {pull.number} at the same time")
-
-
-def comment_of(
-    shell: RunContext,
-    outcome: CheckResult,
-    *,
-    notice: str = "",
-    records: tuple[PlanShown, ...] = (),
-) -> str:
-    if outcome.judged is None:
-        return refusal(shell.cluster_name, outcome.findings)
-    return markdown(
-        outcome.judged.diff, notice=notice, superseded=superseded(records, outcome.judged.digest)
-    )
-
-
-def labels_of(outcome: CheckResult, *, changed: bool) -> frozenset[str]:
-    if outcome.judged is None or outcome.fails():
-        return frozenset({labels.BLOCKED})
-    found = {labels.PLANNED} if outcome.judged.plan.moves else set()
-    return frozenset(found | ({labels.STALE} if changed else set()))

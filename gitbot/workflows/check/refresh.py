@@ -9,20 +9,14 @@ from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.forge import CheckState, PullRequest, PullState
 from gitbot.ports.idempotence import is_up_to_date
 from gitbot.workflows.approval.read_approvals import concern_branch
-from gitbot.workflows.check.publish import (
-    OWN,
-    NotOpen,
-    PublishResult,
-    is_own_proposal,
-    publish,
-)
-from gitbot.workflows.check.run import CheckResult
-from gitbot.workflows.check.shown_record import is_due, is_not_fetched
-from gitbot.workflows.check.verdicts import PLAN, status_shows
+from gitbot.workflows.check.publish import OWN, NotOpen, PublishResult, is_own_proposal, publish
 from gitbot.workflows.core.context import RunContext, status_name
+from gitbot.workflows.core.judged_plan import CheckResult
 from gitbot.workflows.core.stop_conditions import forge_skew
 from gitbot.workflows.pulls import labels
+from gitbot.workflows.pulls.record import is_due, is_not_fetched
 from gitbot.workflows.pulls.statuses import GIVEN, OWNERS
+from gitbot.workflows.pulls.verdicts import PLAN, status_shows
 
 MAX_NOT_FETCHED = 3  # heads that one pass fails to fetch before it stops; each may take a minute
 

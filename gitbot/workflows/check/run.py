@@ -7,19 +7,19 @@ terminal, a pull request's job and the trusted run that publishes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gitbot.calendar import Appointment, changed_openings
 from gitbot.errors import UserInterrupt
 from gitbot.intents import IntentSet, stops, without_clockless, without_finished
 from gitbot.intents.calendar_events import Agenda
-from gitbot.model.plan.findings import Finding, Severity, sort_key
-from gitbot.model.plan.plan import Hold, PlacementPlan
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.planner import make_plan
-from gitbot.reports import Diff, Preview, YearAhead
+from gitbot.reports import Preview, YearAhead
 from gitbot.settings import Settings
 from gitbot.workflows.check.scope import (
     CheckGoals,
@@ -30,50 +30,9 @@ from gitbot.workflows.check.scope import (
     whole_tree,
 )
 from gitbot.workflows.check.window_findings import window_findings
-from gitbot.workflows.core.draining_nodes import drop_closing_drains
-from gitbot.workflows.core.judged_plan import JudgedPlan, hold_findings, judge_plan
+from gitbot.workflows.core.draining_nodes import without_closing_drains
+from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan, judge_plan
 from gitbot.workflows.core.revision import Revision, manifest_folders
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
-    """The outcome. `review` is None if the texts have errors: then nothing was planned.
-
-    `findings` are all findings except those of holds, see `all_findings`. `revision` is what was
-    planned. The plan is not `final` if somebody ended the planning.
-    """
-
-    findings: tuple[Finding, ...]
-    judged: JudgedPlan | None = None
-    previews: tuple[Preview, ...] = ()
-    revision: Revision | None = None
-    problem: PlacementProblem | None = None
-    cluster: str = ""
-    final: bool = True
-
-    @property
-    def holds(self) -> tuple[Hold, ...]:
-        return self.judged.plan.holds if self.judged else ()
-
-    @property
-    def all_findings(self) -> tuple[Finding, ...]:
-        """Findings and holds, in order of place."""
-        return tuple(sorted({*self.findings, *hold_findings(self.holds)}, key=sort_key))
-
-    @property
-    def diff(self) -> Diff | None:
-        return self.judged.diff if self.judged else None
-
-    def fails(self, *, on_warning: bool = False) -> bool:
-        """Exit code 1 of `check`: invalid, denied, or a hold on a requested move."""
-        severities = {finding.severity for finding in self.all_findings}
-        return Severity.ERROR in severities or (on_warning and Severity.WARNING in severities)
-
-    def plan_fails(self, *, on_warning: bool = False) -> bool:
-        """Exit code 1 of `plan`: as `fails`, or an intent's required rule is still broken."""
-        rules = self.judged.plan.rules if self.judged else ()
-        broken = any(rule.required and rule.after and not rule.intent.of_vm for rule in rules)
-        return broken or self.fails(on_warning=on_warning)
 
 
 def check(
@@ -102,7 +61,7 @@ def check(
     planned = planning(scope, onlooker) if planning else None
     work, problem, found = _problem_of(scope)
     plan, previews, more = _plan(scope, problem, work, onlooker, changed, planned=planned)
-    plan, problem = drop_closing_drains(plan, work.goals), replace(problem, goals=work.goals)
+    problem, plan = without_closing_drains(problem, plan, work.goals)
     softer = downgrade_known_errors(found, scope)
     made = judge_plan(
         revision,

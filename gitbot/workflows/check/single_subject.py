@@ -28,10 +28,9 @@ from gitbot.model.text.instants import format_instant
 from gitbot.model.text.names import IntentRef
 from gitbot.model.text.wording import nearest
 from gitbot.planner import make_plan
-from gitbot.workflows.check.run import CheckResult
-from gitbot.workflows.check.scope import ClusterScope, PlanningInputs
-from gitbot.workflows.core.draining_nodes import closing_goals, drains_due, drop_closing_drains
-from gitbot.workflows.core.judged_plan import judge_plan
+from gitbot.workflows.check.scope import PlanningInputs
+from gitbot.workflows.core.draining_nodes import closing_goals, drains_due, plan_beside_drains
+from gitbot.workflows.core.judged_plan import CheckResult, judge_plan
 from gitbot.workflows.core.revision import Revision
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.ledger.request_history import reservations_from_ledger
@@ -190,10 +189,16 @@ def check_one(
     goals, found = _goal_of(revision, evidence, request=request, window=window)
     mine = {goal.request.id for goal in goals}
     others = tuple(item for item in evidence.reservations if item.request not in mine)
-    scope = ClusterScope.of(revision, replace(evidence, reservations=others), None)
-    problem, _ = scope.problem((*goals, *scope.closed_by_windows(goals)))
-    plan = drop_closing_drains(make_plan(problem), goals)
-    problem = replace(problem, goals=goals)
+    engine, snapshot, now = RevisionEngine(revision=revision), evidence.snapshot, evidence.now
+    problem, plan, _ = plan_beside_drains(
+        engine,
+        snapshot,
+        goals,
+        now=now,
+        drains=drains_due(engine, snapshot, now=now, finished=evidence.past.finished),
+        reservations=others,
+        assume_plugins=evidence.assume_plugins,
+    )
     made = judge_plan(revision, problem, plan, findings=found, clock=evidence.clock)
     return CheckResult(
         findings=made.findings,

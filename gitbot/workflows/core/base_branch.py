@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
 from gitbot.errors import InvalidInput, UsageError
 from gitbot.intents import stops
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.ports.repository import Repository
+from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.core.revision import INTENTS, BundledTexts, Revision, read_revision, texts_at
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
 _KEPT = 3  # commits beside the newest, as the base branch moves on
+_COMMITS_BACK = 50  # how far to search for a commit without errors
+
+T = TypeVar("T")
 
 
 class BaseBranch:
@@ -46,3 +54,48 @@ class BaseBranch:
 
     def _introduced(self, path: str, commit: str) -> str:
         return self._repository.introduced_by(self._name, path) or commit
+
+
+def newest_readable(
+    repository: Repository, rev: str, read: Callable[[str], T]
+) -> tuple[str, T] | None:
+    """The newest commit from `rev` back that `read` accepts, and what it returned for it.
+
+    `read` raises InvalidInput for a commit with errors. None if the newest 50 all have errors.
+    """
+    for commit in repository.log(rev, limit=_COMMITS_BACK):
+        try:
+            return commit.id, read(commit.id)
+        except InvalidInput:
+            continue
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadableBase:
+    """The files of the newest commit without errors, as if they stood at the tip.
+
+    `broken` are the errors of the tip itself, `commit` is the commit of the files.
+    """
+
+    engine: RevisionEngine
+    commit: str
+    broken: InvalidInput | None = None
+
+
+def readable_base(shell: RunContext, head: str = "") -> ReadableBase:
+    """The base branch at its tip `head`, "" to ask for it.
+
+    Raises InvalidInput if none of its newest commits can be read.
+    """
+    head = head or base_head(shell)
+    try:
+        return ReadableBase(engine=shell.read_base(head), commit=head)
+    except InvalidInput as error:
+        found = newest_readable(shell.repository, head, shell.read_base)
+        if found is None:
+            raise
+        commit, engine = found
+        # what gitbot records names the tip: the commit whose merge brought the run here
+        at_tip = replace(engine, revision=replace(engine.revision, commit=head))
+        return ReadableBase(engine=at_tip, commit=commit, broken=error)

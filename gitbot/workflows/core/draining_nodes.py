@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import PlacementPlan
-from gitbot.model.plan.problem import EmptyNodes, Goal
+from gitbot.model.plan.problem import EmptyNodes, Goal, PlacementProblem, Reservation
+from gitbot.planner import make_plan
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
 
@@ -35,7 +37,31 @@ def closing_goals(drains: Iterable[EmptyNodes], goals: Sequence[Goal]) -> tuple[
     )
 
 
-def drop_closing_drains(plan: PlacementPlan, goals: Iterable[Goal]) -> PlacementPlan:
-    """The plan of `goals`: without drains that only closed their nodes."""
+def without_closing_drains(
+    problem: PlacementProblem, plan: PlacementPlan, goals: tuple[Goal, ...]
+) -> tuple[PlacementProblem, PlacementPlan]:
+    """Problem and plan of `goals` alone: a drain that only closed its nodes is not shown."""
     mine = {goal.request.id for goal in goals}
-    return replace(plan, drains=tuple(item for item in plan.drains if item.request in mine))
+    drains = tuple(item for item in plan.drains if item.request in mine)
+    return replace(problem, goals=goals), replace(plan, drains=drains)
+
+
+def plan_beside_drains(
+    engine: RevisionEngine,
+    snapshot: ClusterSnapshot,
+    goals: tuple[Goal, ...],
+    *,
+    now: int,
+    drains: Iterable[EmptyNodes],
+    reservations: tuple[Reservation, ...],
+    assume_plugins: tuple[str, ...] = (),
+) -> tuple[PlacementProblem, PlacementPlan, tuple[Finding, ...]]:
+    """The plan of `goals` that moves no VM to a node of `drains`, its problem, and findings."""
+    problem, found = engine.compile(
+        snapshot,
+        now=now,
+        goals=(*goals, *closing_goals(drains, goals)),
+        reservations=reservations,
+        assume_plugins=assume_plugins,
+    )
+    return *without_closing_drains(problem, make_plan(problem), goals), found

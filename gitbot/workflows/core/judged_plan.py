@@ -23,11 +23,7 @@ from gitbot.model.text.canonical import digest as canonical_digest
 from gitbot.policy import Verdict
 from gitbot.published import PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.rendering import AdmissionRule, MigrationContext, NodeLabels, render_manifests
-from gitbot.reports import (
-    Diff,
-    Preview,
-    placement_diff,
-)
+from gitbot.reports import Diff, Preview, placement_diff
 from gitbot.settings import Settings
 from gitbot.workflows.core.plan_conditions import outlook_of
 from gitbot.workflows.core.plan_verdict import judged, overridden, single_losses, worse_losses
@@ -134,7 +130,7 @@ def _rendered(
         context=lambda move: migration_context(
             revision, move, commit=revision.commit, pull_request=pull_request
         ),
-        nodes=drained_nodes(problem, plan),
+        nodes=_labels_of_drains(problem, plan),
     )
 
 
@@ -162,7 +158,7 @@ def window_and_reason(intents: IntentSet, move: Move) -> tuple[str, str]:
     return "", "Healing" if isinstance(request, HealId) else "Other"
 
 
-def drained_nodes(problem: PlacementProblem, plan: PlacementPlan) -> tuple[NodeLabels, ...]:
+def _labels_of_drains(problem: PlacementProblem, plan: PlacementPlan) -> tuple[NodeLabels, ...]:
     """What the nodes of a drain get with its first move, labels and cordon; none without one.
 
     A node that cannot be emptied, and that no move is to empty, stays in service.
@@ -285,3 +281,44 @@ def _left_over(snapshot: ClusterSnapshot, windows: Collection[str]) -> Iterator[
 
 def _warning(message: str, hint: str) -> Finding:
     return Finding(code="check/labels", severity=Severity.WARNING, message=message, hint=hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """The outcome. `judged` is None if the texts have errors: then nothing was planned.
+
+    `findings` are all findings except those of holds, see `all_findings`. `revision` is what was
+    planned. The plan is not `final` if somebody ended the planning.
+    """
+
+    findings: tuple[Finding, ...]
+    judged: JudgedPlan | None = None
+    previews: tuple[Preview, ...] = ()
+    revision: Revision | None = None
+    problem: PlacementProblem | None = None
+    cluster: str = ""
+    final: bool = True
+
+    @property
+    def holds(self) -> tuple[Hold, ...]:
+        return self.judged.plan.holds if self.judged else ()
+
+    @property
+    def all_findings(self) -> tuple[Finding, ...]:
+        """Findings and holds, in order of place."""
+        return tuple(sorted({*self.findings, *hold_findings(self.holds)}, key=sort_key))
+
+    @property
+    def diff(self) -> Diff | None:
+        return self.judged.diff if self.judged else None
+
+    def fails(self, *, on_warning: bool = False) -> bool:
+        """Exit code 1 of `check`: invalid, denied, or a hold on a requested move."""
+        severities = {finding.severity for finding in self.all_findings}
+        return Severity.ERROR in severities or (on_warning and Severity.WARNING in severities)
+
+    def plan_fails(self, *, on_warning: bool = False) -> bool:
+        """Exit code 1 of `plan`: as `fails`, or an intent's required rule is still broken."""
+        rules = self.judged.plan.rules if self.judged else ()
+        broken = any(rule.required and rule.after and not rule.intent.of_vm for rule in rules)
+        return broken or self.fails(on_warning=on_warning)

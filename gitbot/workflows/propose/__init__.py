@@ -15,17 +15,11 @@ from gitbot.workflows.propose.concerns import (
     concern_name,
     heal_concern,
 )
-from gitbot.workflows.propose.run import (
-    NotPlanned,
-    ProposeResult,
-    not_planned,
-    propose,
-)
+from gitbot.workflows.propose.run import ProposeResult, not_planned, propose
 
 __all__ = [
     "Away",
     "ConcernSources",
-    "NotPlanned",
     "ProposeResult",
     "away_from_home",
     "breaches_of",

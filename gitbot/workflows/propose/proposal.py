@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from enum import StrEnum
 
 from gitbot.intents.proposals import Proposal, write_proposal
 from gitbot.model.plan.findings import Severity
-from gitbot.model.plan.problem import EmptyNodes, Goal, HealRule, MoveVms, ReturnHome
+from gitbot.model.plan.problem import EmptyNodes, HealRule, MoveVms, ReturnHome
 from gitbot.model.text.wording import counted, first_of
-from gitbot.planner import make_plan
 from gitbot.reports import where_to
-from gitbot.workflows.core.draining_nodes import closing_goals, drains_due, drop_closing_drains
+from gitbot.workflows.core.draining_nodes import drains_due, plan_beside_drains
 from gitbot.workflows.core.judged_plan import JudgedPlan, judge_plan
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.ledger.request_history import reservations
@@ -18,26 +18,23 @@ from gitbot.workflows.propose.concerns import Concern, ConcernSources
 
 
 def judge_concern(base: RevisionEngine, sources: ConcernSources, concern: Concern) -> JudgedPlan:
-    goals: tuple[Goal, ...] = (concern.goal,)
+    snapshot = sources.problem.snapshot
+    drains: tuple[EmptyNodes, ...] = ()
+    if isinstance(concern.goal, MoveVms | HealRule):
+        # a drain or a way home has its own times: only these two stay off nodes that close soon
+        finished = {name for name, record in sources.records.items() if record.spent}
+        drains = tuple(drains_due(base, snapshot, now=sources.now, finished=finished))
     mine = (concern.goal.request.id,)
-    problem, found = base.compile(
-        sources.problem.snapshot,
+    problem, plan, found = plan_beside_drains(
+        base,
+        snapshot,
+        (concern.goal,),
         now=sources.problem.now,
-        goals=(*goals, *_closed(base, sources, concern.goal)),
+        drains=drains,
         reservations=reservations(sources.approved, sources.records, but=mine),
     )
-    plan = drop_closing_drains(make_plan(problem), goals)
     findings = [item for item in found if item.severity is not Severity.ERROR]
-    return judge_plan(base.revision, replace(problem, goals=goals), plan, findings=findings)
-
-
-def _closed(base: RevisionEngine, sources: ConcernSources, goal: Goal) -> tuple[EmptyNodes, ...]:
-    """What keeps a request or a healing off nodes that a window empties soon."""
-    if not isinstance(goal, MoveVms | HealRule):
-        return ()
-    finished = {name for name, record in sources.records.items() if record.spent}
-    due = drains_due(base, sources.problem.snapshot, now=sources.now, finished=finished)
-    return closing_goals(due, (goal,))
+    return judge_plan(base.revision, problem, plan, findings=findings)
 
 
 def is_unplanned(concern: Concern, judged: JudgedPlan) -> bool:
@@ -103,12 +100,29 @@ def body_of(concern: Concern) -> str:
     )
 
 
+class Did(StrEnum):
+    """What a run did about a concern."""
+
+    OPENED = "opened"
+    UPDATED = "updated"
+    RENEWED = "renewed"
+    CLOSED = "closed"
+    AUTO = "auto"
+    UNCHANGED = "unchanged"
+    WAITING = "waiting"
+    SILENT = "silent"
+    NOTHING = "nothing"
+
+
+_QUIET = (*Did,)[5:]  # nothing is written
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcernReport:
-    """What was done about one concern, in one word, and why."""
+    """What was done about one concern, and why."""
 
     concern: str
-    action: str  # opened, updated, renewed, unchanged, waiting, silent, closed, auto, nothing
+    action: Did
     reason: str = ""
     pull_request: int = 0
     digest: str = ""
@@ -124,8 +138,7 @@ class ProposeResult:
 
     @property
     def did_nothing(self) -> bool:
-        quiet = ("unchanged", "waiting", "silent", "nothing")
-        return not self.entries and all(item.action in quiet for item in self.concerns)
+        return not self.entries and all(item.action in _QUIET for item in self.concerns)
 
     @property
     def failed(self) -> bool:

@@ -14,11 +14,10 @@ from gitbot.execution.ledger_folds import ConcernRecord, fold_concern
 from gitbot.intents import proposal_file
 from gitbot.model.ledger.event_parts import ProposalFile
 from gitbot.model.ledger.events import ConcernChanged, ConcernState
-from gitbot.model.ledger.ledger import Ledger, concern_file
+from gitbot.model.ledger.ledger import concern_file
 from gitbot.model.text.names import OWN_AUTHOR
 from gitbot.ports.forge import PullRequest
 from gitbot.ports.idempotence import is_up_to_date, needs_renewal
-from gitbot.reports import markdown, marker, says_owners
 from gitbot.workflows.approval.owner_approvals import consented
 from gitbot.workflows.approval.read_approvals import (
     concern_branch,
@@ -26,21 +25,15 @@ from gitbot.workflows.approval.read_approvals import (
     is_unmodified_proposal,
     read_proposal,
 )
-from gitbot.workflows.approval.stale_reviews import (
-    CHANGED,
-    changed_since_review,
-    proposed,
-    superseded,
-)
-from gitbot.workflows.check import CheckResult, checks_of
+from gitbot.workflows.approval.stale_reviews import changed_since_review, proposed, superseded
 from gitbot.workflows.core.context import RunContext
-from gitbot.workflows.core.judged_plan import JudgedPlan
+from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose.concerns import Concern, ConcernSources
-from gitbot.workflows.propose.proposal import ConcernReport, body_of, file_of, title_of
-from gitbot.workflows.pulls.labels import PLANNED, RETURN, STALE, set_labels
-from gitbot.workflows.pulls.statuses import own_comment, set_check
+from gitbot.workflows.propose.proposal import ConcernReport, Did, body_of, file_of, title_of
+from gitbot.workflows.pulls.labels import STALE, set_labels
+from gitbot.workflows.pulls.show import Showing, is_shown, show_checks, show_comment
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,7 +103,7 @@ def auto_approve(run: ProposeRun, concern: Concern, judged: JudgedPlan) -> Conce
         reason=concern.why,
     )
     run.journal.commit((approved,), {judged.digest: judged.file})
-    return ConcernReport(concern=concern.name, action="auto", digest=judged.digest)
+    return ConcernReport(concern=concern.name, action=Did.AUTO, digest=judged.digest)
 
 
 def open_proposal(run: ProposeRun, concern: Concern, judged: JudgedPlan) -> ConcernReport:
@@ -125,21 +118,26 @@ def open_proposal(run: ProposeRun, concern: Concern, judged: JudgedPlan) -> Conc
         message=title_of(concern, judged),
     )
     if not head:
-        return ConcernReport(concern=concern.name, action="waiting", reason=reason, unplanned=True)
+        return ConcernReport(
+            concern=concern.name, action=Did.WAITING, reason=reason, unplanned=True
+        )
     _record_proposal(run, concern, judged, head, text)
     pull = shell.forge.open_pull(
         branch=branch,
         base_branch=shell.base_branch,
         title=title_of(concern, judged),
         body=body_of(concern),
-        labels=("gitbot", *sorted(labels_of(concern.name, changed=False))),
+        labels=("gitbot", *sorted(_showing(run, None, judged, concern.name).labels)),
     )
     run.note(concern.name, ConcernState.OPENED, pull, digest=judged.digest)
     run.open_pulls[concern.name] = pull
     _show(run, concern.name, pull, head, judged)
     shell.say(f"pull request {pull.number} opened: {title_of(concern, judged)}")
     return ConcernReport(
-        concern=concern.name, action="opened", pull_request=pull.number, digest=judged.digest
+        concern=concern.name,
+        action=Did.OPENED,
+        pull_request=pull.number,
+        digest=judged.digest,
     )
 
 
@@ -164,7 +162,7 @@ def update_proposal(
     """Renew an open pull request if its plan changed or expires; else leave it alone."""
     known = ConcernReport(
         concern=concern.name,
-        action="unchanged",
+        action=Did.UNCHANGED,
         pull_request=pull.number,
         digest=judged.digest,
     )
@@ -190,41 +188,54 @@ def update_proposal(
         run.note(concern.name, ConcernState.OPENED, pull, digest=judged.digest)
     run.shell.forge.edit_pull(pull.number, title=title_of(concern, judged), body=body_of(concern))
     _show(run, concern.name, pull, head, judged)
-    return replace(known, action="renewed" if same else "updated")
+    return replace(known, action=Did.RENEWED if same else Did.UPDATED)
 
 
 def _repair(run: ProposeRun, pull: PullRequest, judged: JudgedPlan, record: ConcernRecord) -> str:
     """Complete what an earlier, killed run may have left undone: the number, the comment."""
     if record.pull_request != pull.number:
         run.note(record.concern, ConcernState.OPENED, pull, digest=judged.digest)
-    judged = _with_owners(run, pull, judged, record.concern)
-    if is_shown(run.shell, pull, judged):
-        show_checks(run.shell, pull.head, judged)
+    if run.base.settings.owners:  # the list of pull requests lacks reviews
+        pull = replace(pull, reviews=run.shell.forge.get_pull(pull.number).reviews)
+    showing = _showing(run, pull, judged, record.concern)
+    # the label asks for another review, which may have come in
+    if STALE not in pull.labels and is_shown(run.shell, pull, showing):
+        show_checks(run.shell, pull.head, showing)
     else:
         _show(run, record.concern, pull, pull.head, judged)
     return ""
 
 
 def _show(run: ProposeRun, concern: str, pull: PullRequest, head: str, judged: JudgedPlan) -> None:
-    ledger = run.journal.seen
-    judged = _with_owners(run, replace(pull, head=head), judged, concern)
-    show_proposal(run.shell, ledger, concern=concern, pull=pull, head=head, judged=judged)
+    """Show the plan that merging `head` approves, and whether it changed since a review."""
+    shell = run.shell
+    pull = shell.forge.get_pull(pull.number)
+    shown = proposed(run.journal.seen, shell.cluster_name, concern)
+    times = [(item.time, item.digest) for item in shown]
+    showing = replace(
+        _showing(run, replace(pull, head=head), judged, concern),
+        earlier=superseded(shown, judged.digest),
+        changed=changed_since_review(shell.forge, pull, times, judged.digest),
+    )
+    show_comment(shell, pull, showing)
+    show_checks(shell, head, showing)
+    set_labels(shell, pull, showing.labels)
 
 
-def _with_owners(
-    run: ProposeRun, pull: PullRequest, judged: JudgedPlan, concern: str
-) -> JudgedPlan:
-    """With who approved what; reviews are read again, as the list of pull requests lacks them."""
-    if not run.base.settings.owners:
-        return judged
-    reviews = run.shell.forge.get_pull(pull.number).reviews
-    return consented(
-        run.shell,
-        judged,
-        replace(pull, reviews=reviews),
-        base=run.base,
-        intents=run.base.intents,
-        proposal=ProposalFact(concern=concern, digest=judged.digest, expires_at=judged.expires_at),
+def _showing(
+    run: ProposeRun, pull: PullRequest | None, judged: JudgedPlan, concern: str
+) -> Showing:
+    """What a proposal shows; with who approved what, once there is a pull request."""
+    shell, cluster = run.shell, run.shell.cluster_name
+    if pull is not None:
+        fact = ProposalFact(concern=concern, digest=judged.digest, expires_at=judged.expires_at)
+        intents = run.base.intents
+        judged = consented(shell, judged, pull, base=run.base, intents=intents, proposal=fact)
+    return Showing(
+        outcome=CheckResult(findings=judged.findings, judged=judged, cluster=cluster),
+        name=concern,
+        of_bot=True,
+        returns=concern.startswith("return-"),
     )
 
 
@@ -288,45 +299,3 @@ def remove_branch(shell: RunContext, branch: str, record: ConcernRecord) -> None
         return
     if head is not None and is_own_head(shell, head, record):
         shell.repository.delete_branch(branch, expected=head)
-
-
-def show_proposal(
-    shell: RunContext,
-    ledger: Ledger,
-    *,
-    concern: str,
-    pull: PullRequest,
-    head: str,
-    judged: JudgedPlan,
-) -> None:
-    """Show the plan that merging `head` approves, and whether it changed since a review."""
-    shown = proposed(ledger, shell.cluster_name, concern)
-    whole = shell.forge.get_pull(pull.number)
-    times = [(item.time, item.digest) for item in shown]
-    changed = changed_since_review(shell.forge, whole, times, judged.digest)
-    notice = CHANGED if changed else ""
-    diff = shell.with_report_link(
-        concern, judged.diff
-    )  # checks have no link: they are compared as a whole
-    body = markdown(diff, notice=notice, superseded=superseded(shown, judged.digest))
-    shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
-    show_checks(shell, head, judged, notice=notice)
-    set_labels(shell, whole, labels_of(concern, changed=bool(notice)))
-
-
-def show_checks(shell: RunContext, head: str, judged: JudgedPlan, *, notice: str = "") -> None:
-    """The checks of a proposal; what it leaves out is shown, but does not fail them."""
-    outcome = CheckResult(findings=judged.findings, judged=judged, cluster=shell.cluster_name)
-    for verdict in checks_of(shell, outcome, notice=notice, failing=False):
-        set_check(shell, head, verdict)
-
-
-def labels_of(concern: str, *, changed: bool) -> frozenset[str]:
-    found = {PLANNED, *({STALE} if changed else ())}
-    return frozenset(found | ({RETURN} if concern.startswith("return-") else set()))
-
-
-def is_shown(shell: RunContext, pull: PullRequest, judged: JudgedPlan) -> bool:
-    body = own_comment(shell.forge, pull.number, marker(shell.cluster_name))
-    # a new review may have come in
-    return bool(body) and STALE not in pull.labels and says_owners(body, judged.diff)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
-from gitbot.execution.ledger_folds import concerns_of, fold_concern, unknown_events_reason
-from gitbot.execution.request_records import RequestRecord
+from gitbot.execution.ledger_folds import (
+    ConcernRecord,
+    concerns_of,
+    fold_concern,
+    unknown_events_reason,
+)
+from gitbot.execution.request_records import RequestRecord, last_moved
 from gitbot.intents import (
     Intent,
     MigrationRequestSpec,
@@ -24,9 +30,12 @@ from gitbot.model.ledger.request_id import (
     ReturnId,
     parse_request_id,
 )
+from gitbot.model.plan.problem import HealRule
 from gitbot.model.text.canonical import digest
+from gitbot.model.text.instants import format_instant
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.base_history import is_part_of
+from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.owner_approvals import CurrentClusterFacts, owners_at
 from gitbot.workflows.approval.read_approvals import concern_branch
 from gitbot.workflows.core.context import RunContext
@@ -42,9 +51,9 @@ from gitbot.workflows.propose.concerns import (
     requests,
     unplannable_requests,
 )
-from gitbot.workflows.propose.damping import cooldown_reason, flapping_reason
 from gitbot.workflows.propose.proposal import (
     ConcernReport,
+    Did,
     ProposeResult,
     is_unplanned,
     judge_concern,
@@ -64,7 +73,8 @@ from gitbot.workflows.propose.proposal_pull import (
 __all__ = ["ConcernReport", "ProposeResult", "propose"]
 
 TIDY = "tidy"
-WEEK = 7 * 86_400  # seconds for which a finished request keeps its file
+DAY = 86_400
+WEEK = 7 * DAY  # seconds for which a finished request keeps its file
 
 
 def propose(shell: RunContext, *, snapshot: ClusterSnapshot | None = None) -> ProposeResult:
@@ -75,7 +85,7 @@ def propose(shell: RunContext, *, snapshot: ClusterSnapshot | None = None) -> Pr
         shell.say(f"nothing is proposed: {newer}")
         return ProposeResult(concerns=())
     reports = _follow_up(run)
-    late = {report.concern for report in reports if report.action == "waiting"}
+    late = {report.concern for report in reports if report.action is Did.WAITING}
     concerns = find_concerns(run.sources)
     reports += [_process_concern(run, concern) for concern in concerns if concern.name not in late]
     reports += _meaningless(run)
@@ -88,11 +98,11 @@ def propose(shell: RunContext, *, snapshot: ClusterSnapshot | None = None) -> Pr
 def _meaningless(run: ProposeRun) -> list[ConcernReport]:
     return [
         ConcernReport(
-            concern=name, action="nothing", reason=f"there is no plan: {why}", unplanned=True
+            concern=name, action=Did.NOTHING, reason=f"there is no plan: {why}", unplanned=True
         )
         for name, (_, why) in sorted(unplannable_requests(run.sources).items())
     ] + [
-        ConcernReport(concern=name, action="nothing", reason=f"there is no plan: {why}")
+        ConcernReport(concern=name, action=Did.NOTHING, reason=f"there is no plan: {why}")
         for name, (_, why) in sorted(ended_windows(run.sources).items())
     ]
 
@@ -132,14 +142,14 @@ def _follow_up(run: ProposeRun) -> list[ConcernReport]:
                 why = (
                     f"pull request {pull.number} was merged after {run.shell.base_branch} was read"
                 )
-                reports.append(ConcernReport(concern=name, action="waiting", reason=why))
+                reports.append(ConcernReport(concern=name, action=Did.WAITING, reason=why))
         elif pull.state is PullState.CLOSED:
             run.note(name, ConcernState.CLOSED, pull, digest=record.opened)
             remove_branch(run.shell, pull.branch, record)
             reports.append(
                 ConcernReport(
                     concern=name,
-                    action="silent",
+                    action=Did.SILENT,
                     reason="its pull request was closed without a merge",
                     pull_request=pull.number,
                     digest=record.opened,
@@ -164,13 +174,13 @@ def _close(run: ProposeRun, name: str, pull: PullRequest, reason: str) -> Concer
     if not is_own_head(run.shell, pull.head, record):
         reason = f"{reason}, but somebody pushed to its branch: it is left open"
         return ConcernReport(
-            concern=name, action="unchanged", reason=reason, pull_request=pull.number
+            concern=name, action=Did.UNCHANGED, reason=reason, pull_request=pull.number
         )
     run.shell.forge.close_pull(pull.number)
     remove_branch(run.shell, pull.branch, record)
     run.note(name, ConcernState.WITHDRAWN, pull, reason=reason)
     del run.open_pulls[name]
-    return ConcernReport(concern=name, action="closed", reason=reason, pull_request=pull.number)
+    return ConcernReport(concern=name, action=Did.CLOSED, reason=reason, pull_request=pull.number)
 
 
 # Tidying away
@@ -192,7 +202,7 @@ def _tidy(run: ProposeRun) -> list[ConcernReport]:
     gone = dict.fromkeys(files)
     head, reason = push_new(shell, branch=branch, base=run.base.commit, files=gone, message=title)
     if not head:
-        return [ConcernReport(concern=TIDY, action="waiting", reason=reason)]
+        return [ConcernReport(concern=TIDY, action=Did.WAITING, reason=reason)]
     run.journal.note(run.event(TIDY, ConcernState.PROPOSED, digest=identity, commit=head))
     pull = shell.forge.open_pull(
         branch=branch,
@@ -202,7 +212,9 @@ def _tidy(run: ProposeRun) -> list[ConcernReport]:
         labels=("gitbot",),
     )
     run.note(TIDY, ConcernState.OPENED, pull, digest=identity)
-    return [ConcernReport(concern=TIDY, action="opened", pull_request=pull.number, digest=identity)]
+    return [
+        ConcernReport(concern=TIDY, action=Did.OPENED, pull_request=pull.number, digest=identity)
+    ]
 
 
 def finished_files(sources: ConcernSources) -> tuple[str, ...]:
@@ -233,7 +245,7 @@ def _is_over(intent: Intent, records: Mapping[RequestId, RequestRecord], now: in
 
 
 def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
-    record = run.record(concern.name)
+    record, said = run.record(concern.name), partial(ConcernReport, concern=concern.name)
     if record.observation != concern.observation:
         run.journal.note(
             run.event(
@@ -245,19 +257,14 @@ def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
     since = run.now - record.observed_since
     if pull is None and since < concern.stabilize:
         reason = f"seen for {since} s, proposed after {concern.stabilize} s"
-        return ConcernReport(concern=concern.name, action="waiting", reason=reason)
+        return said(action=Did.WAITING, reason=reason)
     judged = judge_concern(run.base, run.sources, concern)
-    refusal = no_plan(judged) or cooldown_reason(run, concern, judged)
+    refusal = no_plan(judged) or _cooldown_reason(run, concern, judged)
     if refusal:
         if pull is not None:
             closed = _close(run, concern.name, pull, refusal)
             return replace(closed, unplanned=is_unplanned(concern, judged))
-        return ConcernReport(
-            concern=concern.name,
-            action="nothing",
-            reason=refusal,
-            unplanned=is_unplanned(concern, judged),
-        )
+        return said(action=Did.NOTHING, reason=refusal, unplanned=is_unplanned(concern, judged))
     if concern.auto and not _owned(run, judged):
         return auto_approve(run, concern, judged)
     if pull is not None and not can_merge(run, pull):
@@ -269,16 +276,42 @@ def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
         return update_proposal(run, concern, judged, pull, record)
     if judged.digest in record.closed:
         reason = "this very plan was closed without a merge"
-        return ConcernReport(
-            concern=concern.name, action="silent", reason=reason, digest=judged.digest
-        )
-    wait = flapping_reason(run, concern, record)
+        return said(action=Did.SILENT, reason=reason, digest=judged.digest)
+    wait = _flapping_reason(run, concern, record)
     if wait:
-        return ConcernReport(concern=concern.name, action="waiting", reason=wait)
+        return said(action=Did.WAITING, reason=wait)
     if len(run.open_pulls) >= run.base.settings.proposals.max_open:
         reason = f"{len(run.open_pulls)} pull requests are open (maxOpen)"
-        return ConcernReport(concern=concern.name, action="waiting", reason=reason)
+        return said(action=Did.WAITING, reason=reason)
     return open_proposal(run, concern, judged)
+
+
+# Damping
+
+
+def _flapping_reason(run: ProposeRun, concern: Concern, record: ConcernRecord) -> str:
+    """Why no pull request opens for a healing yet: there is one a day. "" if one may.
+
+    A Required rule waits only if its breach went by itself, and so comes and goes.
+    """
+    went = record.gone and record.ended == ConcernState.WITHDRAWN
+    again = record.opened_at + DAY
+    flaps = went or (concern.soft and bool(record.ended))
+    if not isinstance(concern.goal, HealRule) or not flaps or run.now >= again:
+        return ""
+    last = f"pull request {record.pull_request} of {format_instant(record.opened_at)} was for it"
+    return f"{last}; the next comes after {format_instant(again)}"
+
+
+def _cooldown_reason(run: ProposeRun, concern: Concern, judged: JudgedPlan) -> str:
+    """Which VM gitbot moved within the cooldown; "" if none, or something Required is broken."""
+    if not concern.soft:
+        return ""
+    moved = last_moved(run.sources.records.values())
+    since = run.now - run.base.settings.proposals.per_vm_cooldown
+    vms = sorted(move.vm.namespaced_name for move in judged.plan.moves)
+    found = [vm for vm in vms if vm in moved and moved[vm] > since]
+    return f"{found[0]} was moved lately, and nothing Required is broken" if found else ""
 
 
 def _owned(run: ProposeRun, judged: JudgedPlan) -> bool:
@@ -297,15 +330,6 @@ def _owned(run: ProposeRun, judged: JudgedPlan) -> bool:
         for request in requests
         if not isinstance(request, DrainId | ReturnId)
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotPlanned:
-    """A request on the base branch without an approved plan, and why."""
-
-    request: RequestId
-    reason: str
-    next_command: str = ""
 
 
 def not_planned(

@@ -2,12 +2,12 @@
 
 `reconcile` is one pass over everything: publish the snapshot, plan open pull requests again,
 propose, apply, propose what is left. `watch` calls it with rests between, and retries after
-trouble.
+trouble. `apply_and_report` is one pass of apply alone.
 """
 
 from __future__ import annotations
 
-from gitbot.workflows.watch.reconcile import ReconcileResult, reconcile
+from gitbot.workflows.watch.reconcile import ReconcileResult, apply_and_report, reconcile
 from gitbot.workflows.watch.run import watch
 
-__all__ = ["ReconcileResult", "reconcile", "watch"]
+__all__ = ["ReconcileResult", "apply_and_report", "reconcile", "watch"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gitbot.errors import ForgeError, InvalidInput, RepositoryError, UnreachableError
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -14,9 +14,10 @@ from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.core.published_snapshots import Pack, publish_snapshot
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.core.stop_conditions import forge_skew
+from gitbot.workflows.current_state import read_current_state
 from gitbot.workflows.ledger.anchor import write_forge_anchor
 from gitbot.workflows.ledger.writer import retried
-from gitbot.workflows.propose import ProposeResult, propose
+from gitbot.workflows.propose import ProposeResult, not_planned, propose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +67,15 @@ def reconcile(
             return ReconcileResult(snapshot_published=wrote, pulls=pulls, applied=applied)
         proposed = retried(lambda: propose(shell, snapshot=snapshot))
     except (InvalidInput, ForgeError, RepositoryError):
-        apply(shell, max_runtime=max_runtime)  # observes and recalls what has begun
+        # what has begun is still observed and recalled: its window may close during the trouble
+        apply(shell, max_runtime=max_runtime, on_report=write_dashboard)
         raise
     applied = apply(
         shell,
         max_runtime=max_runtime,
         wait_for_opening=wait_for_opening,
         on_look=publisher.refresh,
+        on_report=write_dashboard,
     )
     after = ProposeResult()
     if not (applied.did_nothing or applied.interrupted):
@@ -91,17 +94,27 @@ def reconcile(
     )
 
 
+def apply_and_report(
+    shell: RunContext, *, max_runtime: int = MAX_RUNTIME, wait_for_opening: int = 0
+) -> ApplyResult:
+    """One pass of apply, with the dashboard, and the requests that it passed over."""
+    result = apply(
+        shell,
+        max_runtime=max_runtime,
+        wait_for_opening=wait_for_opening,
+        on_report=write_dashboard,
+    )
+    if result.stop or result.interrupted:  # nothing could be planned, or nobody waits for it
+        return result
+    seen = read_current_state(shell, shell.ledger_store.read())
+    return replace(result, not_planned=not_planned(shell, seen, shell.own_pulls()))
+
+
 def _show(shell: RunContext, applied: ApplyResult) -> None:
     """New proposals on the dashboard, and the ledger's anchor, without waiting for a next pass."""
     ledger = shell.ledger_store.read()
     write_forge_anchor(shell, ledger, applied.base)
-    write_dashboard(
-        shell,
-        ledger,
-        stop=applied.stop,
-        waiting=applied.waiting,
-        refused=applied.approvals.refused,
-    )
+    write_dashboard(shell, ledger, applied.stop, applied.waiting, applied.approvals.refused)
 
 
 def _record_audit(shell: RunContext, snapshot: ClusterSnapshot, base: RevisionEngine) -> None:

@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager
 from gitbot.errors import Bug, GitbotError
 from gitbot.ports.clock import Clock
 from gitbot.workflows.apply import LOOK_ANYWAY, MAX_RUNTIME, ApplyResult, wait_for_change
+from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.core.published_snapshots import Pack
-from gitbot.workflows.current_state import readable_base
 from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.watch.reconcile import ReconcileResult, reconcile
 

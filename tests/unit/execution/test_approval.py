@@ -8,7 +8,7 @@ from gitbot.execution.approval import (
     MergedPull,
     NotApproved,
     ProposalFact,
-    ReviewFact,
+    PullReview,
     decide,
 )
 from gitbot.execution.executor_types import Approval
@@ -24,9 +24,9 @@ def shown(digest: str, time: int, *, head: str = HEAD, expires_at: int = 1_000) 
     return PlanShown(file="pulls/7.jsonl", time=time, pull_request=7, digest=digest, shown=told)
 
 
-def review(reviewer: str, time: int, **fields: object) -> ReviewFact:
+def review(reviewer: str, time: int, **fields: object) -> PullReview:
     known: dict[str, object] = {"approved": True, "commit": HEAD, "can_write": True}
-    return ReviewFact(reviewer=reviewer, time=time, **{**known, **fields})  # type: ignore[arg-type]
+    return PullReview(reviewer=reviewer, time=time, **{**known, **fields})  # type: ignore[arg-type]
 
 
 def pull(*records: PlanShown, **fields: object) -> MergedPull:

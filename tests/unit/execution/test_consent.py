@@ -8,7 +8,7 @@ from gitbot.execution.approval import (
     GONE,
     NO_ACCOUNT,
     MergedPull,
-    ReviewFact,
+    PullReview,
     consenting,
     is_bot,
     judge,
@@ -20,9 +20,9 @@ from gitbot.model.ledger.owner_approval import RequiredApproval, missing
 DIGEST = "sha256:aa"
 
 
-def review(reviewer: str, *, time: int = 20, approved: bool = True, **more: object) -> ReviewFact:
+def review(reviewer: str, *, time: int = 20, approved: bool = True, **more: object) -> PullReview:
     facts = {"commit": "head", "can_write": True, **more}
-    return ReviewFact(reviewer=reviewer, approved=approved, time=time, **facts)  # type: ignore[arg-type]
+    return PullReview(reviewer=reviewer, approved=approved, time=time, **facts)  # type: ignore[arg-type]
 
 
 def shown(time: int, digest: str) -> PlanShown:
@@ -30,7 +30,7 @@ def shown(time: int, digest: str) -> PlanShown:
     return PlanShown(file=pull_file(1), time=time, pull_request=1, digest=digest, shown=stands)
 
 
-def given(*reviews: ReviewFact, author_may_write: bool = False) -> set[str]:
+def given(*reviews: PullReview, author_may_write: bool = False) -> set[str]:
     pull = MergedPull(
         number=1,
         author="ann",
@@ -59,7 +59,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("reviews", "accounts"), CASES)
-def test_who_consents(reviews: list[ReviewFact], accounts: set[str]) -> None:
+def test_who_consents(reviews: list[PullReview], accounts: set[str]) -> None:
     assert given(*reviews) == accounts
 
 

@@ -21,6 +21,7 @@ from gitbot.published.ledger_lines import verify
 from gitbot.settings import ClusterSettings, Settings
 from gitbot.workflows.apply import apply, cancel, note_cancelled
 from gitbot.workflows.apply.waiting import POLL
+from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.core.stop_conditions import MAX_SKEW
 from gitbot.workflows.ledger.writer import LOST_RACES
 from tests.doubles.ledger import last_move, moves_of
@@ -277,9 +278,10 @@ def test_a_pass_that_did_nothing_reports_unless_it_was_asked_to_end(
 ) -> None:
     stage.approve(a_plan(a_move("one", "a", "c")))
     stage.cluster.flag = "one"
-    apply(stage.shell)
+    apply(stage.shell, on_report=write_dashboard)
     stage.cluster.flag = "two"
-    assert apply(replace(stage.shell, interrupted=lambda: ends)).did_nothing
+    again = replace(stage.shell, interrupted=lambda: ends)
+    assert apply(again, on_report=write_dashboard).did_nothing
     (dashboard,) = stage.forge.issues
     assert f"**Stopped**: {shown}" in dashboard.body
 

@@ -7,6 +7,7 @@ import pytest
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import CheckRun, CheckState, Issue
 from gitbot.workflows.apply import apply, hold, resume
+from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.check import publish
 from gitbot.workflows.pulls import labels
 from gitbot.workflows.pulls.statuses import CONTEXT
@@ -38,27 +39,27 @@ def merged(text: str) -> Story:
 
 def test_what_waits_for_its_time_is_shown_with_the_time() -> None:
     story = merged(LATER)
-    apply(story.shell)
+    apply(story.shell, on_report=write_dashboard)
     text = issue(story).body
     assert text.startswith(f"<!-- gitbot:dashboard:{CLUSTER} -->")
     assert "### Waiting for a window\n\n- `request/customapp/jump`: 1 move, opens" in text
     assert "2025-12-01T03:00:00Z" in text
     assert story.forge.get_pull(1).labels == (labels.WAITING,)
     writes = story.writes()
-    assert apply(story.shell).did_nothing
+    assert apply(story.shell, on_report=write_dashboard).did_nothing
     assert story.writes() == writes
 
 
 def test_what_is_held_says_why_and_what_went_on_is_ended() -> None:
     story = merged(REQUEST)
     hold(story.shell, reason="the storage is <slow>", by="ann")
-    apply(story.shell)
+    apply(story.shell, on_report=write_dashboard)
     text = issue(story).body
     assert "**Stopped**: the storage is &#60;slow&#62;" in text
     assert "### Held\n\n- `request/customapp/jump`:" in text
     assert story.forge.get_pull(1).labels == (labels.HOLD,)
     resume(story.shell, reason="", by="ann")
-    apply(story.shell)
+    apply(story.shell, on_report=write_dashboard)
     text = issue(story).body
     assert "Stopped" not in text
     assert "### Ended within a week\n\n- `request/customapp/jump` succeeded" in text
@@ -86,7 +87,7 @@ def test_while_moves_run_the_status_follows() -> None:
         return write(commit, check)
 
     story.forge.set_check = watched  # type: ignore[method-assign]
-    apply(story.shell)
+    apply(story.shell, on_report=write_dashboard)
     assert (CheckState.PENDING, "request/customapp/jump running") in seen
     assert seen[-1] == (CheckState.SUCCESS, "request/customapp/jump succeeded")
 
@@ -99,14 +100,14 @@ def test_a_forge_that_takes_nothing_stops_no_move(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(story.forge, "set_check", refuse)
     monkeypatch.setattr(story.forge, "upsert_issue", refuse)
-    assert apply(story.shell).states == {"succeeded": 1}
+    assert apply(story.shell, on_report=write_dashboard).states == {"succeeded": 1}
     assert any("the dashboard is not written: the forge is down" in line for line in story.lines)
     monkeypatch.undo()
-    apply(story.shell)
+    apply(story.shell, on_report=write_dashboard)
     assert "succeeded" in issue(story).body
 
 
 def test_before_anything_happened_there_is_no_dashboard() -> None:
     story = Story.begin()
-    apply(story.shell)
+    apply(story.shell, on_report=write_dashboard)
     assert story.forge.issues == []

@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from gitbot.errors import ForgeError
+from gitbot.execution.approval import PullReview
 from gitbot.model.text.instants import parse_instant
 from gitbot.ports.forge import (
     CheckRun,
@@ -21,7 +22,6 @@ from gitbot.ports.forge import (
     CommitStatus,
     Issue,
     PullRequest,
-    PullReview,
     PullState,
 )
 

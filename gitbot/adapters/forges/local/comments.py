@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from gitbot.execution.approval import PullReview
 from gitbot.ports.forge import (
     Annotation,
     AnnotationLevel,
@@ -16,7 +17,6 @@ from gitbot.ports.forge import (
     CommitStatus,
     Issue,
     PullRequest,
-    PullReview,
     PullState,
     is_marked,
     marked,

@@ -25,6 +25,7 @@ from gitbot.adapters.forges.local.comments import (
 from gitbot.adapters.forges.local.merge import merge_commit
 from gitbot.adapters.git import Git, RefState, check_ref, move_ref, tip_of
 from gitbot.errors import ConflictError, ForgeError
+from gitbot.execution.approval import PullReview
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
     CheckRun,
@@ -34,7 +35,6 @@ from gitbot.ports.forge import (
     Issue,
     MergeMethod,
     PullRequest,
-    PullReview,
     PullState,
 )
 from gitbot.ports.idempotence import is_up_to_date

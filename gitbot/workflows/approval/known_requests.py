@@ -1,13 +1,24 @@
-"""Ids of requests that exist without a line in the ledger: approved, written, or still to come."""
+"""Requests that exist without a line in the ledger: approved, written, or still to come."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from gitbot.execution.ledger_folds import occurrences_of
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import MigrationRequestId, RequestId
 from gitbot.workflows.approval.read_approvals import read_approvals
+from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext
-from gitbot.workflows.current_state import readable_base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotPlanned:
+    """A request on the base branch without an approved plan, and why."""
+
+    request: RequestId
+    reason: str
+    next_command: str = ""
 
 
 def known_requests(shell: RunContext, ledger: Ledger) -> frozenset[RequestId]:

@@ -14,8 +14,8 @@ from gitbot.model.plan.findings import Severity
 from gitbot.model.text.instants import format_instant
 from gitbot.ports.forge import PullRequest
 from gitbot.ports.idempotence import is_up_to_date, needs_renewal
-from gitbot.workflows.check.run import CheckResult
 from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.judged_plan import CheckResult
 from gitbot.workflows.ledger.writer import Journal
 
 NOT_FETCHED = "check/not-fetched"

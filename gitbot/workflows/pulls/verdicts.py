@@ -9,8 +9,8 @@ from gitbot.model.plan.findings import Finding, Severity, sort_key
 from gitbot.model.text.wording import shortened
 from gitbot.ports.forge import Annotation, AnnotationLevel, CheckRun, CheckState, CommitStatus
 from gitbot.reports import detail, escape, refusal, summary
-from gitbot.workflows.check.run import CheckResult
 from gitbot.workflows.core.context import RunContext, status_name
+from gitbot.workflows.core.judged_plan import CheckResult
 from gitbot.workflows.pulls.statuses import GIVEN, OWNERS
 
 PLAN = "gitbot/plan"
