@@ -39,7 +39,7 @@ def is_read(file: str) -> bool:
 
 
 def check_unread(files: Mapping[str, bytes], cluster: str) -> Iterator[Finding]:
-    """What nobody reads although it looks like intents. A README does not."""
+    """Files that look like intents but that gitbot does not read (README files are fine)."""
     for file, data in files.items():
         if file == f"intents/{cluster}":
             message = f"found a file, expected the folder with the intents of {cluster}"

@@ -1,7 +1,7 @@
-"""The shell around the pure rooms, one sub-room for each thing that a person does.
+"""The shell around the pure rooms, with one sub-room for each task of a person.
 
-`check/` judges what a plan would do, `propose/` opens pull requests, `ask/` tells what is going on,
-`apply/` carries out what is approved, `watch/` repeats all of it, `comments/` obeys commands that
-people write on a pull request. Other rooms import only each sub-room's `__init__`. The modules
-beside them are shared. Ports come in as arguments.
+`check/` judges the effects of a plan, `propose/` opens pull requests, `ask/` reports the current
+state, `apply/` carries out approved plans, `watch/` repeats all of it, `comments/` obeys commands
+that people write on a pull request. Other rooms import only each sub-room's `__init__`. The modules
+beside them are shared. Ports are arguments.
 """

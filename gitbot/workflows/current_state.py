@@ -1,4 +1,4 @@
-"""A look without a step: what is approved, what would happen next, what waits and for what."""
+"""The current state without taking a step: what is approved, what would happen next, what waits."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gitbot.workflows.core.stop_conditions import cluster_flag
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentState:
-    """One look at base branch, ledger, forge and cluster. `steps` are not taken.
+    """The state of base branch, ledger, forge and cluster. `steps` are not taken.
 
-    `unread` says why the cluster could not be read, or "". If set, `problem` is that of an empty
+    `unread` says why the cluster is unreadable, or "". If set, `problem` is that of an empty
     cluster, and there are no `steps`.
     """
 

@@ -497,7 +497,7 @@ STORED = migration("one") | {"metadata": {"name": "one", "namespace": "apps", "u
         (Reply(drop=True), OutcomeUnknown, "the answer was lost"),
         (Reply(code=201, body=STORED, cut=9), OutcomeUnknown, "the answer was lost"),
         (Reply(code=201, body=b'{"metadata": {"na'), OutcomeUnknown, "the answer is damaged"),
-        (Reply(code=201, body={}), OutcomeUnknown, "does not hold it"),
+        (Reply(code=201, body={}), OutcomeUnknown, "does not contain it"),
         (status(500, "InternalError", "etcdserver: timeout"), OutcomeUnknown, "answer 500"),
         (status(504, "Timeout", "took too long"), OutcomeUnknown, "answer 504"),
         (status(409, "AlreadyExists", "it is there"), ClusterRefused, "it is there"),

@@ -238,7 +238,7 @@ def _stored(answer: HttpAnswer, name: NamespacedName) -> KubernetesObject:
         ) from error
     if not name_of(stored).name or not uid_of(stored):
         raise OutcomeUnknown(
-            f"VMIM {name} was accepted, but the answer does not hold it",
+            f"VMIM {name} was accepted, but the response does not contain it",
             hint="read the object before anything else",
         )
     return stored

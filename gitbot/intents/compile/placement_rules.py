@@ -144,7 +144,7 @@ def _plugin_findings(intent: Intent, spec: ZoneAntiAffinitySpec) -> Iterator[Fin
             "admission-plugin",
             f"the admission plugin {LIMIT_HARD_ANTI_AFFINITY} will refuse required anti-affinity "
             f"by {spec.topology_key}: it allows {HOSTNAME} only",
-            "write admission: None, or take the plugin off the API server",
+            "write admission: None, or disable the plugin in the API server",
         )
 
 

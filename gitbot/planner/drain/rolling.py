@@ -135,7 +135,7 @@ class _RollingSimulation:
     def make_room(self, others: Callable[[NamespacedName], bool]) -> None:
         """Empty more nodes: VMs step aside, on nodes that are back or, if need be, on others.
 
-        Nobody moves a third time: who goes to a node that is emptied later has moved never before.
+        No VM moves more than twice: one that goes to a node drained later has not moved before.
         """
         known = [step for _, steps in self.groups for step in steps]
         moved = Counter(step.vm for step in known)

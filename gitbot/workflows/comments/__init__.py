@@ -1,6 +1,6 @@
-"""Commands in comments: a closed grammar, a check who may use it, one answer to each.
+"""Commands in comments: a closed grammar, a check of the author's rights, one answer to each.
 
-The text of a comment is data: it picks a verb and a name, and reaches nothing else.
+The text of a comment is data: it selects a verb and a name, and has no other effect.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Answers one comment: checks who wrote it, understands it, carries it out once, reports back.
+"""Answers one comment: checks its author, parses it, carries it out once, and replies.
 
-The event is only a hint: author, text and rights are read from the forge. Nothing here reaches the
-cluster; the pass that is started afterwards does what has to be done there.
+The event is only a hint: author, text and rights are read from the forge. Nothing here writes to
+the cluster; the pass that is started afterwards does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentResult:
-    """What came of one comment. `start_pass`: the caller should start a pass now."""
+    """The result of one comment. `start_pass`: the caller should start a pass now."""
 
     number: int
     comment: int
@@ -86,7 +86,8 @@ def answer(
     )
     whole = help_text() if command.verb is Verb.HELP else cut_markdown(text, MAX_ANSWER, _CUT)
     _say(forge, number, f"answer:{comment}", whole)
-    enough = all if command.verb in (Verb.HOLD, Verb.CANCEL) else any  # all stop or it fails
+    # a stop succeeds only on all clusters
+    enough = all if command.verb in (Verb.HOLD, Verb.CANCEL) else any
     outcome = CommandOutcome.DONE if enough(item.ok for item in done) else CommandOutcome.FAILED
     start = any(item.start_pass for item in done)
     return replace(result, outcome=outcome, text=whole, start_pass=start)
@@ -102,7 +103,7 @@ def help_text() -> str:
 
 
 def _refusal(forge: Forge, said: Comment, *, now: int) -> str:
-    """Why the comment is not obeyed; "" if it is."""
+    """Why gitbot does not obey the comment; "" if it does."""
     if not forge.can_write(said.author):
         return (
             f"{escape.code(said.author)} may not tell gitbot what to do here: that needs the right "

@@ -36,7 +36,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseError:
-    """A text addressed to gitbot that is not a command; `reason` quotes none of it."""
+    """A text addressed to gitbot that is not a command; `reason` does not quote it."""
 
     reason: str
 
@@ -44,8 +44,8 @@ class ParseError:
 def parse(body: str) -> Command | ParseError | None:
     """The command of a comment; None if it does not begin with `/gitbot`, or `gitbot VERB`.
 
-    Only the first line is the command; the rest is for people. A namespace "" in `vm` means that
-    the comment named none.
+    Only the first line is the command; further lines are for people. A namespace "" in `vm` means
+    that the comment has none.
     """
     line = body.lstrip("\ufeff \t\r\n").split("\n", 1)[0].strip()
     words = line.split()
@@ -63,7 +63,7 @@ def parse(body: str) -> Command | ParseError | None:
     verb = next((item for item in Verb if item == words[0].lower()), None)
     if verb is None:  # without the slash it may be a sentence about gitbot
         return ParseError(reason="there is no such command") if is_asked else None
-    if stops:  # a person who stops in haste may give the reason in the same line
+    if stops:  # a person in a hurry may give the reason in the same line
         return Command(verb=verb, cluster=cluster, why=_printable(" ".join(words[1:])))
     return _with_name(verb, words[1:], cluster)
 

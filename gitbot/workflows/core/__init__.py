@@ -1,1 +1,1 @@
-"""What every workflow begins with: revision, engine, current state, judged plan."""
+"""The values that every workflow starts with: revision, engine, current state, judged plan."""

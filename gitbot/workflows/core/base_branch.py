@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class BaseBranch:
-    """What the commits of the base branch say about one cluster."""
+    """The intents and settings of commits of the base branch, for one cluster."""
 
     def __init__(
         self, *, repository: Repository, name: str, cluster: str, shipped: BundledTexts

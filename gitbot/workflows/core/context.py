@@ -1,4 +1,4 @@
-"""Shell: the settings and all ports of a workflow, as one value."""
+"""RunContext: the settings and all ports of a workflow, as one value."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Progress:
 class RunContext:
     """The ports of one run on one cluster. `read_base` reads the base branch at a commit.
 
-    `keep_report` keeps the complete report of a plan under a name, and returns its address.
-    `several` says that the configuration has more clusters, so that statuses must name theirs.
-    `interrupted` says that somebody asked the run to end: it records what it began, and begins
-    nothing more. `executor` names this process in the ledger, `seconds` never steps back.
-    `ledger_name` tells this repository's ledger from others that act on the same cluster.
-    `reading` reads and `planning` plans what untrusted heads ask for; None: this process.
+    `keep_report` stores the complete report of a plan under a name, and returns its address.
+    `several`: the configuration has more clusters, so statuses must name theirs. `interrupted`: a
+    signal asked the run to end; it records what it started, and starts nothing more. `executor` is
+    this process's name in the ledger; `seconds` never steps back. `ledger_name` distinguishes this
+    repository's ledger from others on the same cluster. `reading` reads and `planning` plans
+    untrusted heads; None: this process.
     """
 
     cluster_name: str
@@ -61,7 +61,7 @@ class RunContext:
     reading: Callable[..., Any] | None = None
 
     def timer(self) -> float:
-        """Seconds from any beginning, for measuring how long something takes."""
+        """Seconds from an arbitrary start, to measure durations."""
         return self.clock.now() if self.seconds is None else self.seconds()
 
     def own_pulls(self) -> tuple[PullRequest, ...]:
@@ -70,7 +70,7 @@ class RunContext:
         return tuple(pull for pull in pulls if pull.author == self.forge.bot)
 
     def with_report_link(self, name: str, diff: Diff) -> Diff:
-        """The diff with the address of its complete report, if that is kept."""
+        """The diff with the address of its complete report, if one is stored."""
         if self.keep_report is None:
             return diff
         return replace(diff, report=self.keep_report(name, diff))

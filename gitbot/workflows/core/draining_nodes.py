@@ -1,4 +1,4 @@
-"""Nodes that leave service now or soon: a plan of something else moves no VM there."""
+"""Nodes that leave service now or soon: plans of other goals move no VM there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gitbot.workflows.core.revision_engine import RevisionEngine
 def drains_due(
     engine: RevisionEngine, snapshot: ClusterSnapshot, *, now: int, finished: Container[RequestId]
 ) -> Iterator[EmptyNodes]:
-    """The unfinished drains that are planned with all else: open now, or announced."""
+    """The unfinished drains that are planned with all other goals: open now, or announced."""
     until = now + engine.settings.proposals.announce
     for intent, _ in engine.intents.maintenance_windows:
         opening = engine.opening(intent, now=now)

@@ -1,6 +1,6 @@
 """A plan judged: replay, policies, manifests, digest, document and diff, from one problem.
 
-Commands, pull requests and the bot's proposals show a reviewer what is made here. Pure.
+Commands, pull requests and the bot's proposals show this to a reviewer. Pure.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ WINDOW = f"{PREFIX}window"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedPlan:
-    """A plan with everything that is shown of it. `expires_at` in seconds UTC.
+    """A plan with everything that a reviewer sees. `expires_at` in UTC seconds.
 
-    `findings` holds those of the caller, of replay, of policies and of remaining breaches; holds
-    are in the plan (see `hold_findings`).
+    `findings` are the caller's, and those of replay, policies and remaining breaches; holds are in
+    the plan (see `hold_findings`).
     """
 
     plan: PlacementPlan
@@ -53,7 +53,7 @@ class JudgedPlan:
 
     @property
     def file(self) -> bytes:
-        """The document as the ledger keeps it (`plans/<digest>.json`)."""
+        """The document as the ledger stores it (`plans/<digest>.json`)."""
         return plan_bytes(self.document)
 
 
@@ -68,7 +68,7 @@ def judge_plan(
     clock: int | None = None,
     emptying: Collection[str] = (),
 ) -> JudgedPlan:
-    """`clock` is the present, if a plan is judged for another time; `emptying`: open drains."""
+    """`clock`: the current time, if a plan is judged for another time; `emptying`: open drains."""
     clock = problem.now if clock is None else clock
     losses = single_losses(revision.settings, problem, plan)
     manifests = _rendered(revision, problem, plan, pull_request)
@@ -161,7 +161,7 @@ def window_and_reason(intents: IntentSet, move: Move) -> tuple[str, str]:
 def _labels_of_drains(problem: PlacementProblem, plan: PlacementPlan) -> tuple[NodeLabels, ...]:
     """What the nodes of a drain get with its first move, labels and cordon; none without one.
 
-    A node that cannot be emptied, and that no move is to empty, stays in service.
+    A node that cannot be emptied, and that no move is meant to empty, stays in service.
     """
     drains = {move.request for move in plan.moves}
     kept = plan.in_service()
@@ -239,7 +239,7 @@ def hold_findings(holds: Iterable[Hold]) -> tuple[Finding, ...]:
 def label_findings(
     manifests: Iterable[Manifest], snapshot: ClusterSnapshot, windows: Collection[str]
 ) -> tuple[Finding, ...]:
-    """Warnings about rendered objects that live with other labels, and about leftover labels."""
+    """Warnings about live objects with other labels than the rendered ones, and leftover labels."""
     rendered = tuple(manifests)
     live = {
         (kind, name_of(obj)): obj
@@ -258,7 +258,7 @@ def label_findings(
 def _differing(manifest: Manifest, live: KubernetesObject) -> Iterator[Finding]:
     have = labels_of(live)
     for key, value in sorted(labels_of(manifest.object).items()):
-        # a node gets its labels with the first move, so only another value is a difference
+        # A node gets its labels with the first move, so only another value is a difference.
         if key in have and have[key] != value and not key.endswith("/state"):
             yield _warning(
                 f"{manifest.kind} {manifest.name} has the label {key}={have[key]}, "

@@ -1,4 +1,4 @@
-"""What surrounds a plan for its reviewer: windows, freezes, cordons, and the queue as it is now."""
+"""The conditions of a plan for its reviewer: windows, freezes, cordons, and the current queue."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _conditions(
 
 
 def _window(intents: IntentSet, ref: IntentRef) -> tuple[str, MaintenanceWindowSpec | None]:
-    """The window that a goal's intent is, or refers to."""
+    """The window that a goal's intent is or refers to."""
     intent = intents.by_id(ref.id)
     spec = intent.spec if intent is not None else None
     name = ref.name

@@ -1,4 +1,4 @@
-"""What policies say of a plan, and what it does to the losses that the cluster is to survive."""
+"""The verdict of policies on a plan, and its effect on losses that the cluster must survive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gitbot.workflows.core.revision import Revision
 def policy_variables(
     revision: Revision, problem: PlacementProblem, plan: PlacementPlan, clock: int
 ) -> PlanVariables:
-    """What expressions of policies see of a plan."""
+    """The variables of a plan for policies' expressions."""
 
     def losses() -> Sequence[Resilience]:
         return single_losses(revision.settings, problem, plan)
@@ -61,7 +61,7 @@ def _seen(
 def single_losses(
     settings: Settings, problem: PlacementProblem, plan: PlacementPlan
 ) -> tuple[Resilience, ...]:
-    """What the plan does to the losses that the cluster is to survive; empty if none is set."""
+    """The plan's effect on the losses that the cluster must survive; empty if none is set."""
     wanted = settings.resilience
     if not wanted.survive:
         return ()
@@ -93,7 +93,7 @@ _NAMED = 3  # losses
 
 
 def overridden(revision: Revision, digest: str) -> Revision:
-    """With the overrides of this plan alone, of policies that may be overridden now."""
+    """The revision with the overrides of this plan alone, of policies that allow overrides now."""
     allowed = {item.policy for item in revision.settings.overrides}
     found = tuple(
         item

@@ -1,4 +1,4 @@
-"""What the policies of the base branch deny now of plans that were approved before."""
+"""What the base branch's policies deny now in plans that were approved before."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from gitbot.workflows.core.revision import Revision
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyRecheck:
-    """What policies say of approved plans, on the cluster and the ledger as they are.
+    """Judges approved plans by current policies, on the current cluster and ledger.
 
-    `goals` are those of the drains of a plan: they say which nodes are back at its end.
+    `goals` are the goals of a plan's drains: they determine which nodes are back at its end.
     """
 
     revision: Revision
@@ -32,7 +32,7 @@ class PolicyRecheck:
     goals: Callable[[PlacementPlan], tuple[Goal, ...]]
 
     def groups(self, approved: Iterable[Approved]) -> tuple[OutdatedGroup, ...]:
-        """Those that must not start. A policy over plans judges the whole plan as approved."""
+        """Groups that must not start. A policy over plans judges the whole plan as approved."""
         found = []
         for item in approved if self.revision.policies.policies else ():
             waiting = self._waiting(item)
@@ -49,9 +49,9 @@ class PolicyRecheck:
         return tuple(found)
 
     def pausing(self, approved: Iterable[Approved]) -> tuple[Approved, ...]:
-        """What is approved. A denied drain pauses although its moves are over: nodes are to come.
+        """The approvals; a denied drain is paused even if its moves have ended, while nodes remain.
 
-        Its groups say so while a move of it waits.
+        While one of its moves waits, its groups report the denial instead.
         """
         return tuple(self._pausing(item) for item in approved)
 
@@ -87,7 +87,7 @@ def _losses(
     plan: PlacementPlan,
     goals: Callable[[PlacementPlan], tuple[Goal, ...]],
 ) -> _Losses:
-    """What the plan does to single losses from now on, computed once a policy reads it."""
+    """The plan's effect on single losses from now on, computed once a policy reads it."""
 
     def look() -> Sequence[Resilience]:
         return single_losses(revision.settings, replace(problem, goals=goals(plan)), plan)
@@ -99,7 +99,7 @@ def _may_start(record: RequestRecord | None, move: Move) -> bool:
     known = record.moves.get(move.id) if record is not None else None
     if known is None:
         return True
-    exists = known.in_flight and known.migration_uid  # not that of an attempt that failed
+    exists = known.in_flight and known.migration_uid  # not the VMIM of a failed attempt
     return not (known.final or exists)
 
 

@@ -1,4 +1,4 @@
-"""Published snapshots: each cluster's newest one is on a branch of its own."""
+"""Published snapshots: each cluster's newest one is on a separate branch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pack = Callable[[ClusterSnapshot], bytes]  # a snapshot to the bytes of its file
 
 
 def snapshot_branch(cluster: str) -> str:
-    """The branch that holds the newest snapshot as one orphan commit."""
+    """The branch with the newest snapshot as one orphan commit."""
     return f"gitbot/snapshot/{cluster}"
 
 
@@ -45,5 +45,5 @@ def publish_snapshot(shell: RunContext, snapshot: ClusterSnapshot, pack: Pack) -
             orphan=True,
         )
     except ConflictError:
-        return False  # somebody else has just published one: as good as ours
+        return False  # another process has just published one, which is as good
     return True

@@ -1,4 +1,4 @@
-"""Revision: what a commit or a working tree says to gitbot, read once."""
+"""Revision: the content of a commit or a working tree, read once."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ POLICIES = "policies/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """The files of one place that gitbot reads, by path. `commit` is "" for a working tree."""
+    """The files of a place that gitbot reads, by path. `commit` is "" for a working tree."""
 
     files: Mapping[str, bytes]
     commit: str = ""
 
     @property
     def configuration(self) -> bytes:
-        """`.gitbot.yaml`; empty if missing, which is an error of its own."""
+        """`.gitbot.yaml`; empty if missing, which `read_revision` reports."""
         return self.files.get(CONFIGURATION_FILE, b"")
 
     @property
@@ -82,12 +82,12 @@ class Revision:
 
     @property
     def zone(self) -> str | None:
-        """The time zone of schedules that name none."""
+        """The time zone of schedules without one."""
         found = self.settings.cluster(self.cluster)
         return found.time_zone if found is not None else None
 
     def remembering(self, ledger: Ledger) -> Revision:
-        """With the policies that people have overridden, for each plan."""
+        """The revision with the policies that people have overridden, for each plan."""
         overrides = ledger.overrides(self.cluster)
         if overrides == self.policies.overrides:
             return self
@@ -106,10 +106,10 @@ def texts_at(
     intents: str = INTENTS,
     folders: Iterable[str] = (),
 ) -> Texts:
-    """What gitbot reads of a commit or tree: configuration, intents, policies, these folders.
+    """The files of a commit or tree: configuration, intents, policies, and these folders.
 
-    It never looks at other files of a repository (scripts, links). `intents` is the folder to read
-    them from.
+    It never reads other files of a repository (scripts, links). `intents` is the folder of the
+    intents.
     """
     files: dict[str, bytes] = {}
     for prefix in (intents, POLICIES, *(f"{folder.rstrip('/')}/" for folder in folders)):
@@ -153,9 +153,9 @@ def read_revision(
 
 
 def read_change(texts: Texts, base: Revision) -> Revision:
-    """What merging these texts into a base gives: new intents under the base's settings.
+    """The result of merging these texts into a base: new intents under the base's settings.
 
-    Their configuration and policies are read, but only the base's count.
+    Their configuration and policies are checked, but only the base's apply.
     """
     _, of_settings = read_settings(texts.configuration, CONFIGURATION_FILE)
     changed, of_policies = read_policies(

@@ -1,4 +1,4 @@
-"""Engine: a revision's approved terms, goals, problems, plans and objects. Pure."""
+"""Terms, goals, problems and objects of one revision. Pure."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class RevisionEngine:
         return tuple(sorted(found, key=lambda item: item[0].ref))
 
     def load_rules(self, snapshot: ClusterSnapshot, *, now: int) -> tuple[RuleConstraint, ...]:
-        """The LoadRules that find a node above its threshold; problems only have those to heal."""
+        """The LoadRules with a node above its threshold; problems contain only those to heal."""
         load = load_now(snapshot, self.settings, self.revision.cluster, now=now)
         return load_rules(self.intents, snapshot, load)
 
@@ -247,7 +247,7 @@ class RevisionEngine:
         unsent: frozenset[tuple[str, int]] = frozenset(),
         unanswered: frozenset[str] = frozenset(),
     ) -> ExecutorInput:
-        """What the executor decides its next steps on."""
+        """The input of the executor's decision."""
         breaker = self.settings.breaker
         problem = self.problem(snapshot, now)
         denials = PolicyRecheck(

@@ -1,7 +1,7 @@
-"""What stops a pass: the cluster's flag, clocks that disagree, or that neither can be read.
+"""What stops a pass: the cluster's flag, clocks that disagree, or that either is unreadable.
 
-A record of what was shown carries the forge's time, by its last answer. Small differences between
-clocks are taken out of the records; with a large one nobody knows which came first.
+A record of a shown plan has the forge's time, from its last response. gitbot corrects small
+differences between the clocks; with a large one, the order of events is unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNKNOWN = (UNREADABLE, SKEWED, FORGE_SKEWED, "the ledger")
 
 
 def observe_mode_reason(settings: Settings) -> str:
-    """Why the configuration lets nothing start, or ""."""
+    """Why the configuration allows no starts; "" if it does."""
     if settings.applies:
         return ""
     default = f" (the default: {CONFIGURATION_FILE} has no mode)"
@@ -28,7 +28,7 @@ def observe_mode_reason(settings: Settings) -> str:
 
 
 def forge_skew(shell: RunContext) -> str:
-    """Why nobody can tell what was shown before an approval; "" if the clocks agree."""
+    """Why the order of shown plans and approvals is unknown; "" if the clocks agree."""
     skew = abs(shell.forge.clock_skew)
     if skew <= MAX_SKEW:
         return ""
@@ -36,7 +36,7 @@ def forge_skew(shell: RunContext) -> str:
 
 
 def cluster_flag(shell: RunContext) -> str:
-    """The reason of the cluster's stop flag, or why nobody can read it; "" if it is not set."""
+    """The reason of the cluster's stop flag, or why it is unreadable; "" if it is not set."""
     try:
         reason = shell.cluster.hold_flag()
     except GitbotError as error:
@@ -45,7 +45,7 @@ def cluster_flag(shell: RunContext) -> str:
 
 
 def cluster_stop(shell: RunContext) -> str:
-    """Why nothing may start on this cluster, or ""."""
+    """Why nothing may start on this cluster; "" if it may."""
     reason = cluster_flag(shell)
     if reason:
         return reason
@@ -54,6 +54,6 @@ def cluster_stop(shell: RunContext) -> str:
         there = shell.cluster.server_time()
     except GitbotError as error:
         return f"{UNREADABLE}: {error}"
-    # it said so at some time in between: an answer that took long may hide a difference
+    # The server read its clock at some moment in between: a slow response may hide a difference.
     skew = max(abs(there - asked), abs(there - shell.clock.now()))
     return f"{SKEWED} {skew} s away from ours (at most {MAX_SKEW})" if skew > MAX_SKEW else ""

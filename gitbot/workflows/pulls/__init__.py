@@ -1,1 +1,1 @@
-"""What gitbot writes to pull requests: statuses, labels, next steps."""
+"""gitbot's writing on pull requests: statuses, labels, next steps."""

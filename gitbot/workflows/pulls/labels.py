@@ -1,4 +1,4 @@
-"""The bot's own labels on a pull request: its state at a glance in a list."""
+"""The bot's own labels on a pull request: its state in a list of pull requests."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ OWN = frozenset({PLANNED, STALE, BLOCKED, WAITING, HOLD, RETURN})
 
 
 def set_labels(shell: RunContext, pull: PullRequest, wanted: frozenset[str]) -> bool:
-    """Set the bot's labels beside those of people; True if anything was written.
+    """Set the bot's labels without changing others; True if anything was written.
 
-    Labels are only for the eye: a failure to write is reported, and the run goes on. With several
-    clusters, a label stays while another cluster's checks still mean it.
+    Labels only inform: a failed write is reported, and the run continues. With several clusters, a
+    label stays while another cluster's checks still require it.
     """
     meant = _labels_of_other_clusters(shell, pull) if shell.several else frozenset()
     kept = {name for name in pull.labels if name not in OWN or name in meant}

@@ -1,4 +1,4 @@
-"""What a person types about an open pull request before a merge is worth anything."""
+"""The command that an open pull request needs before its merge approves anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports the outcome of a pull request's moves where people look: its commit status."""
+"""Reports the outcome of a pull request's moves as its commit status."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from gitbot.workflows.pulls import labels
 CONTEXT = "gitbot/apply"
 OWNERS = "gitbot/owners"
 GIVEN = "owners approved"
-MAX_ROWS = 200  # moves that a check shows
-MEMORY = 7 * 86_400  # seconds after which the status of a finished request is left alone
+MAX_ROWS = 200  # moves in a check
+MEMORY = 7 * 86_400  # seconds after which the status of a finished request is no longer updated
 
 _GOOD = frozenset({RequestState.SUCCEEDED, RequestState.OBSOLETE})
 
@@ -32,10 +32,10 @@ def write_statuses(
     *,
     stop: str = "",
 ) -> None:
-    """Write the status of every pull request whose moves are unfinished or ended lately.
+    """Write the status of every pull request whose moves are unfinished or ended recently.
 
-    An equal status is not written again. If a status changed, the labels follow: waiting for a
-    window, held by `stop`.
+    An equal status is not written again. If a status changed, the labels are updated, too: waiting
+    for a window, stopped by `stop`.
     """
     records = fold_requests(ledger, shell.cluster_name)
     since, most = shell.clock.now() - MEMORY, shell.forge.capabilities.status_characters
@@ -58,7 +58,7 @@ def write_statuses(
 
 
 def _tell_owners(shell: RunContext, head: str, missing: list[str]) -> None:
-    """What is left of the owners' check on a merged head: an approval after the merge counts."""
+    """The remaining owners' check on a merged head: an approval after the merge counts."""
     name = status_name(shell, OWNERS)
     known = {status.context: status for status in shell.forge.list_statuses(head)}
     if name in known and known[name].state is CheckState.PENDING:
@@ -70,7 +70,7 @@ def _tell_owners(shell: RunContext, head: str, missing: list[str]) -> None:
 
 
 def _is_told(item: Approved, record: RequestRecord | None, since: int) -> bool:
-    """Whether it is unfinished, ended lately, or waits for owners."""
+    """Whether the request is unfinished, ended recently, or waits for owners."""
     if record is None:
         return bool(item.terms.consent) and not item.terms.void
     return not record.finished or record.changed_at >= since
@@ -88,7 +88,7 @@ def _labels(
 
 
 def _label(shell: RunContext, number: int, wanted: frozenset[str]) -> None:
-    """Set the labels of a merged pull request; one that brings VMs home keeps that label."""
+    """Set the labels of a merged pull request; one that moves VMs home keeps that label."""
     if not number:
         return
     pull = shell.forge.get_pull(number)
@@ -112,7 +112,7 @@ def write_refusals(shell: RunContext, refused: tuple[NotApproved, ...]) -> None:
 
 
 def set_check(shell: RunContext, head: str, check: CheckRun) -> bool:
-    """Write a check unless an equal state and line is there; True if written."""
+    """Write a check unless an equal state and line exists; True if written."""
     known = shell.forge.list_statuses(head)
     if any(is_up_to_date(status, check.status) for status in known):
         return False

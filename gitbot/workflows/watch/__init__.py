@@ -1,4 +1,4 @@
-"""Watch: pass after pass, on a schedule or for as long as the process lives.
+"""Watch: pass after pass, on a schedule or for as long as the process runs.
 
 `reconcile` is one pass over everything: publish the snapshot, plan open pull requests again,
 propose, apply, propose what is left. `watch` calls it with rests between, and retries after

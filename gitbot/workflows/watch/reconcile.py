@@ -1,4 +1,4 @@
-"""Reconcile: look, propose, apply. One function for CI, the schedule and the command line."""
+"""Reconcile: snapshot, propose, apply. One function for CI, the schedule and the command line."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from gitbot.workflows.propose import ProposeResult, not_planned, propose
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileResult:
-    """What one pass did: nothing, if nothing changed."""
+    """The result of one pass; empty if nothing changed."""
 
     snapshot_published: bool
     pulls: tuple[PublishResult, ...]
     applied: ApplyResult
     proposed: ProposeResult = field(default_factory=ProposeResult)
     proposed_after: ProposeResult = field(default_factory=ProposeResult)
-    unsure: bool = False  # pull requests without a plan: something was unreadable
+    unsure: bool = False  # pull requests without a plan, because something was unreadable
 
     @property
     def did_nothing(self) -> bool:
@@ -50,10 +50,10 @@ def reconcile(
     wait_for_opening: int = 0,
     every_pull: bool = False,
 ) -> ReconcileResult:
-    """Snapshot, publish it, plan open pull requests again, propose, apply, propose what is left.
+    """Snapshot, publish it, plan open pull requests again, propose, apply, propose remaining moves.
 
-    `pack` turns a snapshot into its file; without it none is published. `every_pull` also plans
-    open pull requests that were never shown; otherwise another run plans those.
+    `pack` turns a snapshot into its file; without it none is published. With `every_pull`, it plans
+    open pull requests that were never shown, too; otherwise another run plans those.
     """
     snapshot = shell.cluster.snapshot()
     try:
@@ -111,14 +111,14 @@ def apply_and_report(
 
 
 def _show(shell: RunContext, applied: ApplyResult) -> None:
-    """New proposals on the dashboard, and the ledger's anchor, without waiting for a next pass."""
+    """Show new proposals on the dashboard and write the anchor, before the next pass."""
     ledger = shell.ledger_store.read()
     write_forge_anchor(shell, ledger, applied.base)
     write_dashboard(shell, ledger, applied.stop, applied.waiting, applied.approvals.refused)
 
 
 def _record_audit(shell: RunContext, snapshot: ClusterSnapshot, base: RevisionEngine) -> None:
-    """Write what an audit finds, if that changed. The manifests in Git are not a part of it."""
+    """Record an audit's findings, if they changed. The manifests in Git are not part of it."""
     if not base.settings.record_audit:
         return
     ledger, now = shell.ledger_store.read(), shell.clock.now()
@@ -131,7 +131,7 @@ def _record_audit(shell: RunContext, snapshot: ClusterSnapshot, base: RevisionEn
 
 
 class _Publisher:
-    """Publishes snapshots in one pass: at its beginning and end, and before the last grows old."""
+    """Publishes snapshots in one pass: at its start and end, and before the last one is too old."""
 
     def __init__(self, shell: RunContext, pack: Pack | None, *, max_age: int) -> None:
         self._shell = shell
@@ -147,7 +147,7 @@ class _Publisher:
                 self.wrote = publish_snapshot(self._shell, snapshot, self._pack) or self.wrote
             except UnreachableError:
                 raise
-            except RepositoryError as error:  # anybody who may push can be in its way
+            except RepositoryError as error:  # any account that may push can block the branch
                 self._shell.say(f"the snapshot is not published: {error}")
 
     def refresh(self, snapshot: ClusterSnapshot) -> None:

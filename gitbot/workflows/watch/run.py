@@ -1,8 +1,8 @@
-"""Watch: pass after pass, with rests between, for use without a CI system's schedule.
+"""Watch: pass after pass with pauses, for use without a CI system's schedule.
 
-It only polls: nothing calls in. A rest ends at the next opening, when something is merged, held or
-cancelled, or when its time is over. If forge, Git or cluster is out of reach, it opens everything
-again after growing rests; only a bug ends the loop.
+It only polls: there is no webhook. A pause ends at the next opening, after a merge, a hold or a
+cancel, or when its time is over. If forge, Git or cluster is unreachable, it opens everything again
+after growing pauses; only a bug ends the loop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def watch(
     on_pass: Callable[[ReconcileResult], None],
     on_trouble: Callable[[GitbotError, int], None],
 ) -> None:
-    """Run until interrupted. `on_trouble` gets the error and the seconds until the next try."""
+    """Run until interrupted. `on_trouble` gets the error and the seconds until the next attempt."""
     troubles = 0
 
     def passed(result: ReconcileResult) -> None:
@@ -67,7 +67,7 @@ def _passes(
 ) -> None:
     """Passes with the same open ports, until interrupted or until the configuration changes.
 
-    They observe what has begun although the tip of the base branch has errors.
+    They watch running moves even if the tip of the base branch has errors.
     """
     settings = readable_base(shell).engine.settings
     while not shell.interrupted():
