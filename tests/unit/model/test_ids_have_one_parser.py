@@ -1,4 +1,4 @@
-"""Ids of requests and occurrences are read and printed in one module, `model/request_id.py`."""
+"""Ids of requests are read and printed in one module, `model/ledger/request_id.py`."""
 
 from __future__ import annotations
 
@@ -8,35 +8,34 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[3] / "gitbot"
-PARSER = "model/request_id.py"
+PARSER = "model/ledger/request_id.py"
 CUTS = {"partition", "rpartition", "split", "rsplit"}
 ID = re.compile(r"(request|drain|return|heal|observed)/")
 # Other rooms meet no ids: the simulation and the forges do not know them.
 FOREIGN = ("adapters", "simulation")
 # What these modules cut at "/" is not an id.
 NO_IDS = {
-    "cli/explain.py": "vm/NAME or pod/NAME, as a person types it",
-    "cli/init.py": "the owner and name of a repository",
-    "cli/linting.py": "paths of files",
+    "cli/commands/explain.py": "vm/NAME or pod/NAME, as a person types it",
     "cli/main.py": "the path of the program",
-    "constraints/domains.py": "label keys",
-    "constraints/in_tree_disks.py": "the address of a disk",
+    "cli/shared/linting.py": "paths of files",
+    "constraints/rules/domains.py": "label keys",
+    "constraints/scheduler/filters/in_tree_disks.py": "the address of a disk",
     "documents/envelope.py": "apiVersion",
     "documents/field_names.py": "references of a schema",
     "documents/formats.py": "label keys",
     "intents/codeowners.py": "paths of files",
-    "intents/owners.py": "paths of files",
-    "intents/places.py": "paths of files",
+    "intents/folder_owners.py": "paths of files",
+    "intents/file_layout.py": "paths of files",
     "kubernetes/labels.py": "label keys",
     "kubernetes/names.py": "namespace/name",
-    "policy/files.py": "paths of files",
+    "policy/policy_files.py": "paths of files",
     "policy/library/addresses.py": "networks, as 10.0.0.0/8",
     "policy/library/texts.py": "qualified names",
     "policy/library/url.py": "URLs",
     "published/ledger_lines.py": "the path of a ledger file",
-    "reports/findings.py": "codes of findings",
+    "reports/finding_formats.py": "codes of findings",
     "settings/owners.py": "paths of files",
-    "snapshot/value.py": "apiVersion",
+    "snapshot/from_objects.py": "apiVersion",
     "workflows/author/run.py": "the branch of a pull request",
 }
 
