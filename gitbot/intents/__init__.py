@@ -8,33 +8,33 @@ from gitbot.intents.file_layout import is_below, is_ours, is_read, proposal_file
 from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
-from gitbot.intents.kinds.load_rule.spec import LoadRuleSpec
+from gitbot.intents.kinds.kind import Healing, Kind, Role
 from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec, NodesSpec
 from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal.spec import PlacementProposalSpec
-from gitbot.intents.kinds.placement_rule.spec import PlacementRuleSpec
-from gitbot.intents.kinds.zone_anti_affinity.spec import ZoneAntiAffinitySpec
 from gitbot.intents.misleading_labels import misleading_labels
 from gitbot.intents.never_open import stops, without_finished
 from gitbot.intents.reader import read_intents
+from gitbot.intents.registry import KINDS
 from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.window_conflicts import TOO_SHORT, conflicts, without_clockless
 
 __all__ = [
     "CODEOWNERS_PLACES",
+    "KINDS",
     "TOO_SHORT",
     "FreezeWindowSpec",
+    "Healing",
     "Intent",
     "IntentSet",
-    "LoadRuleSpec",
+    "Kind",
     "MaintenanceWindowSpec",
     "MigrationRequestSpec",
     "NodesSpec",
     "OwnershipRules",
     "PlacementProposalSpec",
-    "PlacementRuleSpec",
+    "Role",
     "ScheduleSpec",
-    "ZoneAntiAffinitySpec",
     "conflicts",
     "freeze_times",
     "is_below",

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from gitbot.intents.codeowners import codeowners
 from gitbot.intents.folder_owners import owner_of
 from gitbot.intents.intent import IntentSet
-from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
 from gitbot.model.cluster.scheduling import ZONE
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.owner_approval import RequiredApproval
@@ -112,9 +111,8 @@ def needs_of(
 
 def _target(owners: OwnershipRules, intents: IntentSet, move: Move) -> tuple[RequiredApproval, ...]:
     """What a MigrationRequest names: a node, a zone, or every node that its selector allows."""
-    intent = intents.by_id(move.intent.id)
-    spec = intent.spec if intent is not None else None
-    target = spec.target if isinstance(spec, MigrationRequestSpec) else None
+    asked = intents.request(move.intent)
+    target = asked[1].target if asked is not None else None
     if target is None:
         return ()
     if target.zone:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from gitbot.documents import TOP, Report, finding_at, shown
@@ -107,21 +107,21 @@ def _alike(path: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
-def check_place(report: Report, kind: str, cluster: str) -> None:
-    """Proposals belong in `gitbot/`, everything else outside it."""
+def check_place(report: Report, kind: str, cluster: str, *, by_bot: Collection[str]) -> None:
+    """Kinds that the bot writes belong in `gitbot/`, everything else outside it."""
     inside = is_proposal_file(report.file, cluster)
-    if inside and kind != "PlacementProposal":
+    if inside and kind not in by_bot:
         report.at_value(
             ("kind",),
             "place",
-            f"found {kind} in {PROPOSALS}/, expected PlacementProposal",
+            f"found {kind} in {PROPOSALS}/, expected {' or '.join(by_bot)}",
             f"move the file out of {PROPOSALS}/, which belongs to the bot's pull requests",
         )
-    if kind == "PlacementProposal" and not inside:
+    if kind in by_bot and not inside:
         report.at_value(
             ("kind",),
             "place",
-            f"found PlacementProposal, expected it in intents/{cluster}/{PROPOSALS}/ only",
+            f"found {kind}, expected it in intents/{cluster}/{PROPOSALS}/ only",
             "only the bot's pull requests write proposals",
         )
 

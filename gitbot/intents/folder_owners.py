@@ -6,7 +6,8 @@ names is an error. So is a kind that acts in the whole cluster in a folder of si
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from gitbot.documents import TOP, Report, finding_at, shown, value_at
 from gitbot.intents.intent import Intent
@@ -17,7 +18,13 @@ from gitbot.settings import OwnerSettings, Settings
 _CLUSTER_WIDE = "acts in the whole cluster"
 
 
-def check_owner(report: Report, settings: Settings, *, namespaced: bool) -> None:
+Everywhere = Callable[[Mapping[str, Any]], bool]
+"""Whether the plain spec of a document without a namespace concerns VMs of every namespace."""
+
+
+def check_owner(
+    report: Report, settings: Settings, *, namespaced: bool, everywhere: Everywhere
+) -> None:
     """Report a document whose folder does not own what it acts in."""
     if not settings.owners:
         return
@@ -31,7 +38,7 @@ def check_owner(report: Report, settings: Settings, *, namespaced: bool) -> None
             "move the file, or add its folder to owners[].paths in a reviewed change",
         )
     elif "*" not in owner.namespaces:
-        _check_namespaces(report, owner, namespaced=namespaced)
+        _check_namespaces(report, owner, everywhere, namespaced=namespaced)
 
 
 def owner_of(file: str, settings: Settings) -> OwnerSettings | None:
@@ -40,7 +47,9 @@ def owner_of(file: str, settings: Settings) -> OwnerSettings | None:
     return holding[-1] if holding else None
 
 
-def _check_namespaces(report: Report, owner: OwnerSettings, *, namespaced: bool) -> None:
+def _check_namespaces(
+    report: Report, owner: OwnerSettings, everywhere: Everywhere, *, namespaced: bool
+) -> None:
     value, own = report.document.value, ", ".join(owner.namespaces)
     where = ("metadata", "namespace") if namespaced else ("spec", "namespaces")
     found = value_at(value, where)
@@ -53,7 +62,7 @@ def _check_namespaces(report: Report, owner: OwnerSettings, *, namespaced: bool)
                 "move the file to a folder that owns the namespace",
             )
     spec = value_at(value, ("spec",))
-    if not namespaced and found is None and isinstance(spec, dict) and _takes_all(value, spec):
+    if not namespaced and found is None and isinstance(spec, dict) and everywhere(spec):
         report.at_value(
             ("kind",),
             "owner",
@@ -61,11 +70,6 @@ def _check_namespaces(report: Report, owner: OwnerSettings, *, namespaced: bool)
             f"folder: {own}",
             "move it to a folder whose owner has namespaces: ['*']",
         )
-
-
-def _takes_all(value: dict[str, object], spec: dict[str, object]) -> bool:
-    """Whether the document concerns VMs of every namespace. A change window names no nodes."""
-    return value["kind"] != "MaintenanceWindow" or "nodes" in spec
 
 
 def missing_owners(intents: Iterable[Intent], settings: Settings) -> list[Finding]:

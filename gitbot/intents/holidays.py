@@ -9,8 +9,7 @@ from gitbot.calendar import Holiday, occurrences, read_calendar
 from gitbot.documents import TOP, Path, Position, finding_at, shown
 from gitbot.intents.intent import Intent
 from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
-from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec
-from gitbot.intents.schedules import CalendarSpec, is_sound, problems_of
+from gitbot.intents.schedules import CalendarSpec, calendar_of, is_sound, problems_of, schedule_of
 from gitbot.model.plan.findings import Finding
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.instants import FOREVER, Interval
@@ -56,28 +55,24 @@ def with_holidays(
 
 def _calendar(intent: Intent) -> tuple[CalendarSpec | None, Path]:
     """The calendar file that an intent names, and where."""
-    spec = intent.spec
-    if isinstance(spec, FreezeWindowSpec) and spec.calendar is not None:
-        return spec.calendar, _CALENDAR
-    if isinstance(spec, FreezeWindowSpec | MaintenanceWindowSpec) and spec.schedule is not None:
-        return spec.schedule.exclude_calendar, _EXCLUDED
-    return None, ()
+    calendar, schedule = calendar_of(intent.spec), schedule_of(intent.spec)
+    if calendar is not None:
+        return calendar, _CALENDAR
+    return (schedule.exclude_calendar, _EXCLUDED) if schedule is not None else (None, ())
 
 
 def _excluding(intent: Intent, holidays: tuple[Holiday, ...]) -> Intent:
     """The intent whose schedule leaves out the days of the file."""
-    spec = intent.spec
-    assert isinstance(spec, FreezeWindowSpec | MaintenanceWindowSpec), "BUG: no schedule"
-    assert spec.schedule is not None, "BUG: no schedule"
-    schedule = spec.schedule.with_holidays(holidays)
-    return replace(intent, spec=spec.model_copy(update={"schedule": schedule}))
+    schedule = schedule_of(intent.spec)
+    assert schedule is not None, "BUG: no schedule"
+    update = {"schedule": schedule.with_holidays(holidays)}
+    return replace(intent, spec=intent.spec.model_copy(update=update))
 
 
 def _never(intent: Intent, zone: str | None) -> list[Finding]:
     """An error if the days of the file leave no occurrence."""
-    spec = intent.spec
-    assert isinstance(spec, FreezeWindowSpec | MaintenanceWindowSpec), "BUG: no schedule"
-    plain = spec.schedule.schedule(zone) if spec.schedule is not None else None
+    schedule = schedule_of(intent.spec)
+    plain = schedule.schedule(zone) if schedule is not None else None
     if plain is None or not is_sound(replace(plain, holidays=())):
         return []  # reported where it is written
     return [

@@ -10,25 +10,13 @@ from gitbot.calendar import Holiday
 from gitbot.documents import Positions
 from gitbot.documents.fields import Value
 from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
-from gitbot.intents.kinds.load_rule.spec import LoadRuleSpec
 from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec
 from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal.spec import PlacementProposalSpec
-from gitbot.intents.kinds.placement_rule.spec import PlacementRuleSpec
-from gitbot.intents.kinds.zone_anti_affinity.spec import ZoneAntiAffinitySpec
 from gitbot.model.struct import LazyFields
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.names import IntentRef
 
-Spec = (
-    ZoneAntiAffinitySpec
-    | PlacementRuleSpec
-    | LoadRuleSpec
-    | MaintenanceWindowSpec
-    | FreezeWindowSpec
-    | MigrationRequestSpec
-    | PlacementProposalSpec
-)
 S = TypeVar("S", bound=Value)
 
 
@@ -42,7 +30,7 @@ class Intent(LazyFields):
     """
 
     ref: IntentRef
-    spec: Spec
+    spec: Value
     spec_digest: str = ""
     positions: Positions = field(compare=False, repr=False, default_factory=Positions)
     index: int = 1
@@ -77,14 +65,6 @@ class IntentSet:
         return found
 
     @property
-    def zone_anti_affinities(self) -> tuple[tuple[Intent, ZoneAntiAffinitySpec], ...]:
-        return self.specs(ZoneAntiAffinitySpec)
-
-    @property
-    def placement_rules(self) -> tuple[tuple[Intent, PlacementRuleSpec], ...]:
-        return self.specs(PlacementRuleSpec)
-
-    @property
     def maintenance_windows(self) -> tuple[tuple[Intent, MaintenanceWindowSpec], ...]:
         return self.specs(MaintenanceWindowSpec)
 
@@ -105,6 +85,19 @@ class IntentSet:
             for intent in reversed(self.intents):
                 self._named[intent.ref.kind, intent.ref.namespace, intent.ref.name] = intent
         return self._named.get((kind, namespace, name))
+
+    def window(self, name: str) -> tuple[Intent, MaintenanceWindowSpec] | None:
+        found = self.find("MaintenanceWindow", name)
+        if found is None or not isinstance(found.spec, MaintenanceWindowSpec):
+            return None
+        return found, found.spec
+
+    def request(self, ref: IntentRef) -> tuple[Intent, MigrationRequestSpec] | None:
+        """The MigrationRequest of a reference; None if it is not there, or of another kind."""
+        found = self.find(ref.kind, ref.name, ref.namespace)
+        if found is None or not isinstance(found.spec, MigrationRequestSpec):
+            return None
+        return found, found.spec
 
     def by_id(self, intent_id: str) -> Intent | None:
         if not self._ids:

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gitbot.documents import Path, key_path
+from gitbot.documents import key_path
 from gitbot.intents.intent import Intent, IntentSet
-from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
-from gitbot.intents.kinds.load_rule.spec import LoadRuleSpec
-from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
-from gitbot.intents.kinds.placement_rule.spec import PlacementRuleSpec
-from gitbot.intents.kinds.zone_anti_affinity.spec import ZoneAntiAffinitySpec
-from gitbot.intents.selectors import LabelSelector
+from gitbot.intents.kinds.kind import VmSelector
+from gitbot.intents.registry import KINDS
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.plan.findings import Finding, Severity
@@ -35,50 +31,25 @@ def misleading_labels(
     return tuple(
         finding
         for intent in intents.intents
-        for path, selector, namespaces in _selectors(intent)
-        for finding in _judge(intent, path, selector, namespaces, known)
+        for asked in KINDS[intent.ref.kind].selectors(intent, intent.spec)
+        for finding in _judge(intent, asked, known)
     )
 
 
-def _selectors(
-    intent: Intent,
-) -> Iterator[tuple[Path, LabelSelector, tuple[str, ...] | None]]:
-    """Each selector over VMs: its path, and the namespaces it applies to (None: all)."""
-    own = (intent.ref.namespace,)
-    match intent.spec:
-        case ZoneAntiAffinitySpec() | PlacementRuleSpec():
-            yield ("spec", "selector"), intent.spec.selector, own
-        case MigrationRequestSpec():
-            if intent.spec.vms.selector is not None:
-                yield ("spec", "vms", "selector"), intent.spec.vms.selector, own
-        case FreezeWindowSpec():
-            if intent.spec.selector is not None:
-                yield ("spec", "selector"), intent.spec.selector, intent.spec.namespaces
-        case LoadRuleSpec():
-            if intent.spec.protected is not None:
-                yield ("spec", "protected"), intent.spec.protected, intent.spec.namespaces
-        case _:
-            return
-
-
 def _judge(
-    intent: Intent,
-    path: Path,
-    selector: LabelSelector,
-    namespaces: tuple[str, ...] | None,
-    machines: list[KubernetesObject],
+    intent: Intent, asked: VmSelector, machines: list[KubernetesObject]
 ) -> Iterator[Finding]:
-    matcher = LabelMatcher.of(selector.plain())
+    matcher = LabelMatcher.of(asked.selector.plain())
     misled = [
         str(name_of(machine)).removeprefix("/")
         for machine in machines
-        if namespaces is None or name_of(machine).namespace in {"", *namespaces}
+        if asked.namespaces is None or name_of(machine).namespace in {"", *asked.namespaces}
         if matcher.matches(labels_of(machine))
         and not matcher.matches(at(machine, "spec", "template", "metadata", "labels", default={}))
     ]
     if not misled:
         return
-    place = intent.positions.value(path)
+    place = intent.positions.value(asked.path)
     yield Finding(
         code="intents/labels-of-the-vm",
         severity=Severity.WARNING,
@@ -87,6 +58,6 @@ def _judge(
         file=intent.ref.file,
         line=place.line,
         column=place.column,
-        key_path=key_path(path),
+        key_path=key_path(asked.path),
         hint="put the labels into spec.template.metadata.labels of the VirtualMachine",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -24,7 +24,7 @@ from gitbot.documents import (
     shown,
     value_at,
 )
-from gitbot.documents.fields import decode
+from gitbot.documents.fields import Value, decode
 from gitbot.intents.file_layout import (
     check_file_name,
     check_place,
@@ -36,9 +36,10 @@ from gitbot.intents.file_layout import (
 )
 from gitbot.intents.folder_owners import check_owner, missing_owners
 from gitbot.intents.holidays import with_holidays
-from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
+from gitbot.intents.intent import Intent, IntentSet, spec_digest
+from gitbot.intents.kinds.kind import Kind, no_window
 from gitbot.intents.never_open import never_open
-from gitbot.intents.registry import KINDS, Kind, document_model, document_schema
+from gitbot.intents.registry import KINDS, document_model, document_schema
 from gitbot.intents.schedules import ScheduleSpec, check_times
 from gitbot.intents.window_conflicts import conflicts
 from gitbot.model.plan.findings import Finding, has_errors, sort_key
@@ -113,9 +114,10 @@ class _Reading:
 
     def _document(self, document: ParsedDocument, file: str) -> None:
         report = Report(document=document, file=file, room="intents")
-        if envelope_is_known(report, tuple(KINDS)):
+        if envelope_is_known(report, tuple(sorted(KINDS))):
             kind = KINDS[document.value["kind"]]
-            check_place(report, kind.name, self.cluster)
+            by_bot = [each.name for each in KINDS.values() if each.by_bot]
+            check_place(report, kind.name, self.cluster, by_bot=by_bot)
             model = self._decode(report, kind)
             if document.reported:
                 schema = functools.partial(document_schema, kind.name)
@@ -123,16 +125,21 @@ class _Reading:
             kind.check(report)
             self._namespace_hint(report, kind)
             _auto(report, allowed=self.settings.allow_auto)
-            if kind.name != "PlacementProposal":
-                check_owner(report, self.settings, namespaced=kind.namespaced)
+            if not kind.by_bot:
+                check_owner(
+                    report,
+                    self.settings,
+                    namespaced=kind.namespaced,
+                    everywhere=kind.everywhere,
+                )
             self._identity(report, kind)
             _times(report, kind, model, self.time_zone)
-            self._window(report)
+            self._window(report, kind)
             if model is not None and document.sound and not has_errors(tuple(report.findings)):
                 self.intents.append(_intent(model, document, file))
         self.findings.extend(report.findings)
 
-    def _decode(self, report: Report, kind: Kind) -> Any:
+    def _decode(self, report: Report, kind: Kind[Any]) -> Any:
         report_nothing(report, lambda: document_schema(kind.name))
         return decode(
             report,
@@ -141,7 +148,7 @@ class _Reading:
             skip=lambda record: _is_namespace(record, kind),
         )
 
-    def _namespace_hint(self, report: Report, kind: Kind) -> None:
+    def _namespace_hint(self, report: Report, kind: Kind[Any]) -> None:
         metadata = value_at(report.document.value, ("metadata",))
         if not isinstance(metadata, dict):
             return
@@ -161,14 +168,14 @@ class _Reading:
                 "remove it",
             )
 
-    def _window(self, report: Report) -> None:
-        """Remember that a request names a window, and look for it when all files are read."""
+    def _window(self, report: Report, kind: Kind[Any]) -> None:
+        """Remember that a document names a window, and look for it when all files are read."""
         name = value_at(report.document.value, _WINDOW)
-        if report.document.value["kind"] == "MigrationRequest" and isinstance(name, str):
+        if kind.window is not no_window and isinstance(name, str):
             positions = report.document.positions
             self.references.append(_Reference(name=name, file=report.file, positions=positions))
 
-    def _identity(self, report: Report, kind: Kind) -> None:
+    def _identity(self, report: Report, kind: Kind[Any]) -> None:
         """Each identity has one document. A later one is an error that names both places."""
         metadata = value_at(report.document.value, ("metadata",))
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
@@ -191,7 +198,7 @@ class _Reading:
             )
 
 
-def _is_namespace(record: Mapping[str, Any], kind: Kind) -> bool:
+def _is_namespace(record: Mapping[str, Any], kind: Kind[Any]) -> bool:
     """Whether an error is about the presence of a namespace, which has its own message."""
     missing = "missing" if kind.namespaced else "extra_forbidden"
     return tuple(record["loc"]) == ("metadata", "namespace") and record["type"] == missing
@@ -211,7 +218,7 @@ def _auto(report: Report, *, allowed: bool) -> None:
             )
 
 
-def _times(report: Report, kind: Kind, model: Any, zone: str | None) -> None:
+def _times(report: Report, kind: Kind[Any], model: Any, zone: str | None) -> None:
     """The calendar's findings about a well-formed schedule, even if the rest is wrong."""
     if "schedule" not in kind.spec.model_fields:
         return
@@ -232,7 +239,7 @@ def _times(report: Report, kind: Kind, model: Any, zone: str | None) -> None:
 
 def _intent(model: Any, document: ParsedDocument, file: str) -> Intent:
     metadata = model.metadata
-    spec = cast("Spec", model.spec)
+    spec: Value = model.spec
     ref = IntentRef(
         kind=model.kind,
         namespace=getattr(metadata, "namespace", ""),

@@ -81,6 +81,18 @@ class ScheduleSpec(Value):
         )
 
 
+def schedule_of(spec: Value) -> ScheduleSpec | None:
+    """The schedule of a spec of any kind: its field `schedule`."""
+    found = getattr(spec, "schedule", None)
+    return found if isinstance(found, ScheduleSpec) else None
+
+
+def calendar_of(spec: Value) -> CalendarSpec | None:
+    """The calendar file that a spec of any kind applies by: its field `calendar`."""
+    found = getattr(spec, "calendar", None)
+    return found if isinstance(found, CalendarSpec) else None
+
+
 @lru_cache(maxsize=4096)
 def problems_of(schedule: Schedule) -> tuple[Problem, ...]:
     """The calendar's problems with a schedule. Cached, because requests repeat the question."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from gitbot.intents import KINDS, Kind, Role
 from gitbot.model.text.names import API_VERSION, CONFIGURATION_FILE
 
 _CONFIGURATION = """\
@@ -29,89 +32,6 @@ spec:
   # manifests: [{path: vms}]        # where VM manifests live, for drift checks
 """
 
-_RULES = """\
-# A standing rule: at most one of these VMs in a zone. gitbot finds breaches and proposes the
-# fewest moves that heal them; with `admission: Render` the scheduler keeps the rule too.
-apiVersion: API_VERSION
-kind: ZoneAntiAffinity
-metadata: {name: example-db, namespace: example}
-spec:
-  selector: {matchLabels: {app: example-db}}
-  maxPerDomain: 1
-  enforcement: Required             # or Preferred
-  heal: Report                      # Propose opens a pull request; Report only says so
----
-# The full power: Kubernetes' own words over a VM selector.
-apiVersion: API_VERSION
-kind: PlacementRule
-metadata: {name: example-web-spread, namespace: example}
-spec:
-  selector: {matchLabels: {app: example-web}}
-  topologySpread:
-  - maxSkew: 1
-    topologyKey: topology.kubernetes.io/zone
-    whenUnsatisfiable: DoNotSchedule
-    labelSelector: {matchLabels: {app: example-web}}
-  enforcement: Preferred
-  heal: Report
----
-# A node that stays above a measured load gives one VM away. Needs the cluster's `load`.
-apiVersion: API_VERSION
-kind: LoadRule
-metadata: {name: example-cool}
-spec:
-  metric: cpu
-  above: 85                         # percent
-  sustained: PT30M
-  namespaces: [example]
-  heal: Report                      # Propose opens a pull request
-"""
-
-_WINDOWS = """\
-# Nodes leave service: the bot proposes a drain plan for each opening, three days ahead, and
-# brings the VMs home afterwards.
-apiVersion: API_VERSION
-kind: MaintenanceWindow
-metadata: {name: example-firmware}
-spec:
-  nodes: {names: [example-node-1]}
-  schedule:
-    start: "2027-01-03T22:00"       # local time, in quotes
-    timeZone: UTC
-    duration: PT4H
-    recurrence: "FREQ=MONTHLY;BYDAY=1SU"
-  drain: {lead: PT2H, maxNodesAtOnce: 1, order: ByZone, notMigratable: BlockNode}
-  returnHome: Propose
----
-# Nothing of gitbot's moves here while it is open; a freeze wins over every window.
-apiVersion: API_VERSION
-kind: FreezeWindow
-metadata: {name: example-quarter-close}
-spec:
-  namespaces: [example]
-  schedule:
-    start: "2027-03-29T00:00"
-    timeZone: UTC
-    duration: P4D
-    recurrence: "FREQ=YEARLY;BYMONTH=3,6,9,12;BYMONTHDAY=29"
-  reason: quarter close
-"""
-
-_REQUEST = """\
-# A one-off: move one VM, exactly once. Merging the pull request that adds this file approves
-# the plan that the bot showed on it. Name your own VM and node, then open a pull request.
-apiVersion: API_VERSION
-kind: MigrationRequest
-metadata: {name: example-db-1-away, namespace: example}
-spec:
-  vms: {names: [example-db-1]}
-  target: {node: example-node-2}    # or zone, or nodeSelector; absent: anywhere but here
-  reason: Maintenance
-  note: new power supplies for the rack
-  deadline: "2027-01-10T06:00Z"     # latest estimated end
-  window: example-firmware          # only while that window is open
-"""
-
 _README = """\
 # Where our virtual machines run
 
@@ -121,8 +41,8 @@ migrations that make it true, shows the plan on the pull request, and carries it
 | file | what it is |
 |---|---|
 | `FILE` | configuration |
-| `intents/CLUSTER/rules.yaml` | standing rules: ZoneAntiAffinity, PlacementRule, LoadRule |
-| `intents/CLUSTER/windows.yaml` | MaintenanceWindow, FreezeWindow |
+| `intents/CLUSTER/rules.yaml` | standing rules: RULE_KINDS |
+| `intents/CLUSTER/windows.yaml` | WINDOW_KINDS |
 | `intents/CLUSTER/requests/` | MigrationRequests, one file each |
 | `intents/CLUSTER/gitbot/` | written only by the bot's pull requests |
 | `policies/` | own policies, added to those that ship with gitbot |
@@ -142,6 +62,18 @@ shows, write `mode: Enforce`.
 """
 
 
+def _kinds(role: Role) -> list[Kind[Any]]:
+    return [kind for kind in KINDS.values() if kind.role is role and kind.example]
+
+
+def _examples(role: Role) -> str:
+    return "---\n".join(kind.example for kind in _kinds(role))
+
+
+def _names(role: Role) -> str:
+    return ", ".join(kind.name for kind in _kinds(role))
+
+
 def example_files(*, cluster: str, forge: str, steps: str) -> dict[str, str]:
     """Repository path to text of the example.
 
@@ -150,12 +82,14 @@ def example_files(*, cluster: str, forge: str, steps: str) -> dict[str, str]:
     texts = {
         CONFIGURATION_FILE: _CONFIGURATION,
         "README.md": _README,
-        f"intents/{cluster}/rules.yaml": _RULES,
-        f"intents/{cluster}/windows.yaml": _WINDOWS,
-        f"intents/{cluster}/requests/example-db-1-away.yaml": _REQUEST,
+        f"intents/{cluster}/rules.yaml": _examples(Role.RULE),
+        f"intents/{cluster}/windows.yaml": _examples(Role.WINDOW),
+        f"intents/{cluster}/requests/example-db-1-away.yaml": _examples(Role.REQUEST),
     }
     return {
         path: text.replace("FORGE_STEPS\n", steps)
+        .replace("RULE_KINDS", _names(Role.RULE))
+        .replace("WINDOW_KINDS", _names(Role.WINDOW))
         .replace("API_VERSION", API_VERSION)
         .replace("`FILE`", f"`{CONFIGURATION_FILE}`")
         .replace("CLUSTER", cluster)

@@ -99,6 +99,12 @@ def _windows(context: click.Context) -> Iterable[str]:
     return [name for _, name in _declared(context, "MaintenanceWindow")]
 
 
+def _schemas(_: click.Context) -> Iterable[str]:
+    from gitbot.cli.shared.schema_table import schemas  # noqa: PLC0415
+
+    return schemas()
+
+
 def _kinds(_: click.Context) -> Iterable[str]:
     return tuple(GET_TYPES)
 
@@ -118,5 +124,6 @@ _BY_COMMAND: dict[tuple[str | None, str | None], Names] = {
     ("explain", "subjects"): _vms,
     ("get", "kind"): _kinds,
     ("move", "vms"): _vms,
+    ("schema", "kind"): _schemas,
     ("status", "request"): _requests,
 }

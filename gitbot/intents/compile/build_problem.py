@@ -6,15 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.vm_spec_rules import own_rules
-from gitbot.intents.compile.drains import compile_drain
-from gitbot.intents.compile.freezes import compile_freezes
 from gitbot.intents.compile.heals import compile_heal
-from gitbot.intents.compile.load_rules import load_rules
+from gitbot.intents.compile.measured_rules import is_measured, measured_rules
 from gitbot.intents.compile.placement_rules import compile_rules
-from gitbot.intents.compile.request_history import NO_PAST, RequestHistory
-from gitbot.intents.compile.requests import compile_requests
 from gitbot.intents.intent import IntentSet
-from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
+from gitbot.intents.kinds.freeze_window.compile import compile_freezes
+from gitbot.intents.kinds.kind import GoalInputs, Role
+from gitbot.intents.registry import KINDS
+from gitbot.intents.request_history import NO_PAST, RequestHistory
 from gitbot.kubernetes.objects import name_of
 from gitbot.kubevirt.limits import limits_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -41,19 +40,24 @@ def compile_goals(
     at a time.
     """
     instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
-    requests, found = compile_requests(intents, instances, now=now, zone=zone, past=past)
-    findings = list(found)
-    goals: list[Goal] = list(requests)
-    for intent, _ in intents.maintenance_windows:
-        window = intent.ref.name
-        drain, found = compile_drain(
-            intents, instances, window=window, now=now, zone=zone, past=past
-        )
+    asked = GoalInputs(now=now, zone=zone, past=past)
+    findings: list[Finding] = []
+    goals: list[Goal] = []
+    for role in (Role.REQUEST, Role.WINDOW):
+        wanted, found = goals_of(role, intents, instances, asked)
+        goals += wanted
         findings += found
-        if drain is not None:
-            goals.append(drain)
     goals += compile_heal(intents, instances, rules, past=past)
     return tuple(goals), tuple(sorted(findings, key=sort_key))
+
+
+def goals_of(
+    role: Role, intents: IntentSet, instances: Instances, asked: GoalInputs
+) -> tuple[tuple[Goal, ...], tuple[Finding, ...]]:
+    """What the requests, or the windows, want now: goals by kind, then by id; and findings."""
+    made = [kind.goals(intents, instances, asked) for kind in KINDS.values() if kind.role is role]
+    goals = (goal for found, _ in made for goal in found)
+    return tuple(goals), tuple(finding for _, found in made for finding in found)
 
 
 def build_problem(
@@ -108,11 +112,11 @@ def build_problem(
 def _relief(
     intents: IntentSet, snapshot: ClusterSnapshot, load: ClusterLoad, goals: Iterable[Goal]
 ) -> tuple[RuleConstraint, ...]:
-    """The LoadRules that the goals heal: what is measured changes no other plan."""
+    """The measured rules that the goals heal: what is measured changes no other plan."""
     healed = {goal.rule.id for goal in goals if isinstance(goal, HealRule)}
-    if not any(name.startswith("LoadRule/") for name in healed):
+    if not any(is_measured(goal.rule) for goal in goals if isinstance(goal, HealRule)):
         return ()
-    return tuple(rule for rule in load_rules(intents, snapshot, load) if rule.ref.id in healed)
+    return tuple(rule for rule in measured_rules(intents, snapshot, load) if rule.ref.id in healed)
 
 
 def _missing_rights_finding(snapshot: ClusterSnapshot) -> Iterator[Finding]:
@@ -180,12 +184,11 @@ def _digests(
     intents: IntentSet, rules: Collection[IntentRef], goals: tuple[Goal, ...]
 ) -> Mapping[str, str]:
     wanted = {ref.id for ref in rules} | {goal.request.intent.id for goal in goals}
-    windows = {
-        f"MaintenanceWindow/{intent.spec.window}"
+    named = (
+        KINDS[intent.ref.kind].window(intent.spec)
         for intent in intents.intents
         if intent.ref.id in wanted
-        and isinstance(intent.spec, MigrationRequestSpec)
-        and intent.spec.window
-    }
+    )
+    windows = {f"MaintenanceWindow/{window}" for window in named if window}
     every = intents.digests
     return {name: every[name] for name in sorted(wanted | windows) if name in every}

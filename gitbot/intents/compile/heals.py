@@ -6,11 +6,9 @@ from collections.abc import Iterable
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
-from gitbot.intents.compile.request_history import NO_PAST, RequestHistory
 from gitbot.intents.intent import IntentSet
-from gitbot.intents.kinds.load_rule.spec import LoadRuleSpec
-from gitbot.intents.kinds.placement_rule.spec import PlacementRuleSpec
-from gitbot.intents.kinds.zone_anti_affinity.spec import ZoneAntiAffinitySpec
+from gitbot.intents.registry import KINDS
+from gitbot.intents.request_history import NO_PAST, RequestHistory
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import HealId
 from gitbot.model.plan.constraint import RuleConstraint
@@ -37,11 +35,10 @@ def compile_heal(
     goals: dict[IntentRef, HealRule] = {}
     for rule in rules:
         spec = specs.get(rule.ref)
-        healed = (LoadRuleSpec, PlacementRuleSpec, ZoneAntiAffinitySpec)
-        if not isinstance(spec, healed) or spec.heal == "Report":
+        healing = KINDS[rule.ref.kind].healing(spec) if spec is not None else None
+        if healing is None or healing.heal == "Report":
             continue
-        wish = isinstance(spec, LoadRuleSpec) or spec.enforcement == "Preferred"
-        counts = rule.required or wish
+        counts = rule.required or not healing.required
         if isinstance(rule, ZoneAntiAffinity) and not rule.domains.values(rule.topology_key):
             continue  # no move can heal that; compile_rules reports what is wrong with the key
         if counts and rule.ref not in goals and rule.breaches(occupancy):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from gitbot.execution.request_records import RequestRecord, fold_requests
-from gitbot.intents import Intent, LoadRuleSpec, MigrationRequestSpec
+from gitbot.intents import KINDS, Intent, MigrationRequestSpec, Role
 from gitbot.intents.compile import allowed_for, request_id
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.model.ledger.request_id import MigrationRequestId, RequestId
@@ -18,9 +18,6 @@ from gitbot.workflows.ask.status import StatusResult, look_at_all
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.current_state import CurrentState
 from gitbot.workflows.propose import ConcernSources, breaches_of
-
-_RULES = ("ZoneAntiAffinity", "PlacementRule", "LoadRule")
-_WINDOWS = ("MaintenanceWindow", "FreezeWindow")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +40,8 @@ def listing(shell: RunContext, kind: str) -> Listing:
     rows: Mapping[str, Callable[[], Iterator[Row]]] = {
         "intents": sources.intents,
         "requests": sources.requests,
-        "windows": lambda: (row for row in sources.intents() if row.kind in _WINDOWS),
-        "rules": lambda: (row for row in sources.intents() if row.kind in _RULES),
+        "windows": lambda: _of(Role.WINDOW, sources.intents()),
+        "rules": lambda: _of(Role.RULE, sources.intents()),
         "moves": sources.moves,
         "nodes": lambda: nodes_in(seen, page),
         "vms": lambda: vms_in(seen, page),
@@ -58,6 +55,10 @@ def listing(shell: RunContext, kind: str) -> Listing:
         not_read=page.not_read,
         broken=page.broken,
     )
+
+
+def _of(role: Role, rows: Iterator[Row]) -> Iterator[Row]:
+    return (row for row in rows if KINDS[row.kind].role is role)
 
 
 class _RowSources:
@@ -74,19 +75,20 @@ class _RowSources:
 
     def intents(self) -> Iterator[Row]:
         for intent in self._seen.base.intents.intents:
-            if intent.ref.kind == "MigrationRequest":
-                yield self._request(intent)
-            elif intent.ref.kind in _RULES:
-                yield self._row(intent, *self._rule(intent))
-            elif intent.ref.kind in _WINDOWS:
-                yield self._window(intent, self._openings.get(intent.ref.id))
-            else:
-                yield self._row(intent, "merged", "")
+            match KINDS[intent.ref.kind].role:
+                case Role.REQUEST if isinstance(intent.spec, MigrationRequestSpec):
+                    yield self._request(intent, intent.spec)
+                case Role.RULE:
+                    yield self._row(intent, *self._rule(intent))
+                case Role.WINDOW:
+                    yield self._window(intent, self._openings.get(intent.ref.id))
+                case _:
+                    yield self._row(intent, "merged", "")
 
     def requests(self) -> Iterator[Row]:
         declared = {}
-        for intent, _ in self._seen.base.intents.migration_requests:
-            declared[request_id(intent)] = self._request(intent)
+        for intent, spec in self._seen.base.intents.migration_requests:
+            declared[request_id(intent)] = self._request(intent, spec)
         yield from declared.values()
         for name, record in self._records.items():
             if name not in declared:
@@ -117,15 +119,13 @@ class _RowSources:
                     labels=labels.get(record.vm, {}),
                 )
 
-    def _request(self, intent: Intent) -> Row:
+    def _request(self, intent: Intent, spec: MigrationRequestSpec) -> Row:
         request = request_id(intent)
         record = self._records.get(request)
         if record is not None:
             state, health = _state(record), _health(record)
         else:
             state, health = self._unplanned(request)
-        spec = intent.spec
-        assert isinstance(spec, MigrationRequestSpec), "BUG: a request without its spec"
         zone = self._seen.base.revision.zone
         allowed = allowed_for(self._seen.base.intents, spec, now=self._page.now, zone=zone)
         ahead = [time for time in allowed if time.end > self._page.now and time.end - time.start]
@@ -147,17 +147,16 @@ class _RowSources:
     def _rule(self, intent: Intent) -> tuple[str, str]:
         if self._page.not_read:
             return "unknown", "the cluster was not read"
-        if isinstance(intent.spec, LoadRuleSpec) and self._unmeasured(intent.spec.metric):
-            return "unknown", f"no {intent.spec.metric} was measured"
-        required = getattr(intent.spec, "enforcement", "Preferred") == "Required"
+        kind = KINDS[intent.ref.kind]
+        if unmeasured := kind.unmeasured(intent.spec, self._seen.problem.load):
+            return "unknown", unmeasured
+        healing = kind.healing(intent.spec)
+        required = healing is not None and healing.required
         breaches = breaches_of(self._concern_sources(), intent.ref, required=required)
         if not breaches:
             return "kept", ""
         more = f"; and {len(breaches) - 1} more" if len(breaches) > 1 else ""
         return "broken", f"{breaches[0].message}{more}"
-
-    def _unmeasured(self, metric: str) -> bool:
-        return all(metric not in each for each in self._seen.problem.load.by_node.values())
 
     def _window(self, intent: Intent, opening: NextOpening | None) -> Row:
         if opening is None:

@@ -10,12 +10,13 @@ from gitbot.constraints.moves.instances import Instances
 from gitbot.intents import Intent, IntentSet
 from gitbot.intents.compile import (
     NO_PAST,
+    GoalInputs,
     RequestHistory,
-    compile_drain,
+    Role,
     compile_goals,
     compile_heal,
-    compile_requests,
     compile_rules,
+    goals_of,
     request_id,
 )
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, uid_of
@@ -169,27 +170,23 @@ def pull_request_scope(scope: ClusterScope) -> CheckGoals:
     evidence, intents = scope.evidence, scope.intents
     instances = scope.instances
     changed = scope.changed
-    wanted = {
-        request_id(intent) for intent, _ in intents.migration_requests if intent.ref.id in changed
-    }
-    goals, findings = compile_requests(
-        intents,
-        instances,
+    asked = GoalInputs(
         now=evidence.now,
         zone=scope.zone,
         past=evidence.past,
-        only=wanted,
+        wanted=lambda ref: ref.id in changed,
     )
+    goals, findings = goals_of(Role.REQUEST, intents, instances, asked)
     found = [*findings, *_used_again(scope)]
-    previewed = _previewed(scope, instances, changed, found)
+    previewed = _previewed(scope, asked, found)
     return CheckGoals(goals=goals, previewed=tuple(previewed), findings=tuple(found))
 
 
 def _rules(scope: ClusterScope) -> tuple[RuleConstraint, ...]:
-    """The standing rules, and LoadRules by what was measured."""
+    """The standing rules, and those that what was measured breaks."""
     rules, _ = compile_rules(scope.intents, scope.instances)
     evidence = scope.evidence
-    return (*rules, *scope.engine.load_rules(evidence.snapshot, now=evidence.now))
+    return (*rules, *scope.engine.measured_rules(evidence.snapshot, now=evidence.now))
 
 
 def _used_again(scope: ClusterScope) -> list[Finding]:
@@ -219,31 +216,15 @@ def _finished(intent: Intent, request: str) -> Finding:
     )
 
 
-def _previewed(
-    scope: ClusterScope, instances: Instances, changed: frozenset[str], findings: list[Finding]
-) -> list[Goal]:
-    intents, evidence = scope.intents, scope.evidence
-    rules = _rules(scope)
-    every = compile_heal(intents, instances, rules, past=evidence.past)
-    heals = [goal for goal in every if goal.rule.id in changed]
+def _previewed(scope: ClusterScope, asked: GoalInputs, findings: list[Finding]) -> list[Goal]:
+    intents, instances = scope.intents, scope.instances
+    every = compile_heal(intents, instances, _rules(scope), past=asked.past)
+    heals = [goal for goal in every if asked.wanted(goal.rule)]
     if len(heals) > MOST_HEALED:
         findings.append(_not_previewed(heals))
-    goals: list[Goal] = list(heals[:MOST_HEALED])
-    for intent, _ in intents.maintenance_windows:
-        if intent.ref.id not in changed:
-            continue
-        drain, found = compile_drain(
-            intents,
-            instances,
-            window=intent.ref.name,
-            now=evidence.now,
-            zone=scope.zone,
-            past=evidence.past,
-        )
-        findings += found
-        if drain is not None:
-            goals.append(drain)
-    return goals
+    drains, found = goals_of(Role.WINDOW, intents, instances, asked)
+    findings += found
+    return [*heals[:MOST_HEALED], *drains]
 
 
 def _not_previewed(heals: Sequence[HealRule]) -> Finding:

@@ -86,11 +86,11 @@ def judge_vm(
         reservations=others,
     )
     instances = Instances.of(evidence.snapshot)
-    hot = engine.load_rules(evidence.snapshot, now=evidence.now)
+    hot = engine.measured_rules(evidence.snapshot, now=evidence.now)
     here = (instances[vm].node,) if vm in instances else ()
     rows = [
         *_rules(problem.rules, vm, nodes, instances),
-        *_rules(hot, vm, (*here, *nodes), instances),  # a LoadRule wishes it away from its own
+        *_rules(hot, vm, (*here, *nodes), instances),  # a hot node wishes its own VMs away
         *_freezes(problem, vm),
         *_windows(due, evidence.now),
         *_reservations(problem),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gitbot import __version__
 from gitbot.calendar import TZDATA_VERSION
 from gitbot.constraints.replay.replay import replay
-from gitbot.intents import IntentSet, MigrationRequestSpec
+from gitbot.intents import KINDS, IntentSet, MigrationRequestSpec
 from gitbot.kubernetes.objects import Json, KubernetesObject, labels_of, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.effect_id import label_value
@@ -182,10 +182,10 @@ def _labels_of_drains(problem: PlacementProblem, plan: PlacementPlan) -> tuple[N
 def admission_rules(intents: IntentSet) -> tuple[AdmissionRule, ...]:
     return tuple(
         AdmissionRule(
-            ref=intent.ref, selector=spec.selector.plain(), topology_key=spec.topology_key
+            ref=intent.ref, selector=admission.selector, topology_key=admission.topology_key
         )
-        for intent, spec in intents.zone_anti_affinities
-        if spec.admission == "Render"
+        for intent in intents.intents
+        if (admission := KINDS[intent.ref.kind].admission(intent.spec)) is not None
     )
 
 

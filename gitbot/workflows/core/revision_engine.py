@@ -16,13 +16,11 @@ from gitbot.execution.executor_types import (
     Terms,
 )
 from gitbot.intents import (
+    KINDS,
+    Healing,
     Intent,
     IntentSet,
-    LoadRuleSpec,
     MaintenanceWindowSpec,
-    MigrationRequestSpec,
-    PlacementRuleSpec,
-    ZoneAntiAffinitySpec,
 )
 from gitbot.intents.compile import (
     NO_PAST,
@@ -32,7 +30,7 @@ from gitbot.intents.compile import (
     compile_drain,
     compile_requests,
     load_now,
-    load_rules,
+    measured_rules,
     opening_of,
 )
 from gitbot.kubernetes.names import NamespacedName
@@ -107,10 +105,12 @@ class RevisionEngine:
     def _request_terms(
         self, request: MigrationRequestId, plan: PlanDocument, now: int
     ) -> Terms | None:
-        intent = self.intents.find("MigrationRequest", request.name, request.namespace)
-        if intent is None or not isinstance(intent.spec, MigrationRequestSpec):
+        found = self.intents.request(
+            IntentRef(kind="MigrationRequest", namespace=request.namespace, name=request.name)
+        )
+        if found is None:
             return None
-        spec = intent.spec
+        intent, spec = found
         return Terms(
             allowed=allowed_for(self.intents, spec, now=now, zone=self.revision.zone),
             attempts=spec.attempts,
@@ -121,13 +121,13 @@ class RevisionEngine:
         )
 
     def _drain_terms(self, occurrence: OccurrenceId, plan: PlanDocument, now: int) -> Terms | None:
-        intent = self.intents.find("MaintenanceWindow", occurrence.window)
-        if intent is None or not isinstance(intent.spec, MaintenanceWindowSpec):
+        found = self.intents.window(occurrence.window)
+        if found is None:
             return None
+        intent, spec = found
         opening = self.opening(intent, now=now, occurrence=occurrence.id)
         if opening is None or opening.id != occurrence.id:
             return None
-        spec = intent.spec
         request = opening.drain
         return Terms(
             allowed=(opening.allowed,),
@@ -186,25 +186,22 @@ class RevisionEngine:
         return goals
 
     def reason_of(self, request: IntentRef) -> str:
-        found = self.intents.find(request.kind, request.name, request.namespace)
-        spec = found.spec if found is not None else None
-        return spec.reason if isinstance(spec, MigrationRequestSpec) else ""
+        found = self.intents.request(request)
+        return found[1].reason if found is not None else ""
 
-    def healing_rules(self) -> tuple[tuple[Intent, str, bool], ...]:
-        """Rules with their `heal` and whether they are Required, in order of refs."""
-        found: list[tuple[Intent, str, bool]] = []
+    def healing_rules(self) -> tuple[tuple[Intent, Healing], ...]:
+        """The rules, each with what gitbot does about a breach, in order of refs."""
+        found: list[tuple[Intent, Healing]] = []
         for intent in self.intents.intents:
-            spec = intent.spec
-            if isinstance(spec, ZoneAntiAffinitySpec | PlacementRuleSpec):
-                found.append((intent, spec.heal, spec.enforcement == "Required"))
-            elif isinstance(spec, LoadRuleSpec):
-                found.append((intent, spec.heal, False))
+            healing = KINDS[intent.ref.kind].healing(intent.spec)
+            if healing is not None:
+                found.append((intent, healing))
         return tuple(sorted(found, key=lambda item: item[0].ref))
 
-    def load_rules(self, snapshot: ClusterSnapshot, *, now: int) -> tuple[RuleConstraint, ...]:
-        """The LoadRules with a node above its threshold; problems contain only those to heal."""
+    def measured_rules(self, snapshot: ClusterSnapshot, *, now: int) -> tuple[RuleConstraint, ...]:
+        """The rules that the measured load breaks; problems only have those to heal."""
         load = load_now(snapshot, self.settings, self.revision.cluster, now=now)
-        return load_rules(self.intents, snapshot, load)
+        return measured_rules(self.intents, snapshot, load)
 
     # Problems, plans, objects
 

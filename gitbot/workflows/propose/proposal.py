@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gitbot.intents.proposals import Proposal, write_proposal
+from gitbot.model.ledger.request_id import MigrationRequestId
 from gitbot.model.plan.findings import Severity
 from gitbot.model.plan.problem import EmptyNodes, HealRule, MoveVms, ReturnHome
 from gitbot.model.text.wording import counted, first_of
@@ -39,7 +40,7 @@ def judge_concern(base: RevisionEngine, sources: ConcernSources, concern: Concer
 
 def is_unplanned(concern: Concern, judged: JudgedPlan) -> bool:
     """Whether a request asks for what no plan may do; False if everything is as it asks."""
-    if concern.intent.kind != "MigrationRequest":
+    if not isinstance(concern.goal.request.id, MigrationRequestId):
         return False
     return bool(no_plan(judged)) and (bool(judged.plan.holds) or bool(judged.plan.moves))
 

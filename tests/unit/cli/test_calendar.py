@@ -10,8 +10,8 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from gitbot.cli.commands.schema import schema_of
 from gitbot.cli.main import main
+from gitbot.cli.shared.schema_table import schema_of
 
 NOW = ("--now", "2026-12-31T10:00:00Z")
 

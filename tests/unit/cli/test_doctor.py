@@ -11,7 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from gitbot.cli.commands.doctor import doctor
-from gitbot.cli.commands.schema import schema_of
+from gitbot.cli.shared.schema_table import schema_of
 from gitbot.errors import (
     ClusterError,
     ConflictError,

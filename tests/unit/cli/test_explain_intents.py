@@ -12,7 +12,7 @@ import pytest
 from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.calendar import clock_time
-from gitbot.cli.commands.schema import schema_of
+from gitbot.cli.shared.schema_table import schema_of
 from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.ports.forge import MergeMethod
 from tests.unit.cli.desk import Desk, at_desk

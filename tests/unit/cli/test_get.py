@@ -10,7 +10,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
 
-from gitbot.cli.commands.schema import schema_of
+from gitbot.cli.shared.schema_table import schema_of
 from tests.unit.cli.desk import Desk, at_desk
 from tests.unit.workflows.story import HEAD, REQUEST, RULE
 

@@ -11,9 +11,9 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
 
-from gitbot.cli.commands.schema import schema_of
 from gitbot.cli.main import COMMANDS, cli
 from gitbot.cli.shared.options import LISTED
+from gitbot.cli.shared.schema_table import schema_of
 from tests.unit.cli.desk import Desk, at_desk, merge
 from tests.unit.workflows.story import REQUEST, RULE
 

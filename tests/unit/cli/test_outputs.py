@@ -17,8 +17,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from gitbot.cli.commands import apply, get, ledger, propose, reconcile, status
-from gitbot.cli.commands.schema import schema_of
 from gitbot.cli.main import COMMANDS, cli
+from gitbot.cli.shared.schema_table import schema_of
 from gitbot.documents import write_documents
 from gitbot.errors import SnapshotError, UsageError
 from gitbot.workflows.core.context import RunContext

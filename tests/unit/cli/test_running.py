@@ -25,8 +25,8 @@ from gitbot.cli.commands import (
     returned,
     status,
 )
-from gitbot.cli.commands.schema import schema_of
 from gitbot.cli.shared import session
+from gitbot.cli.shared.schema_table import schema_of
 from gitbot.errors import LedgerError
 from gitbot.workflows.core.context import RunContext
 from tests.doubles.ledger import of_newer_gitbot

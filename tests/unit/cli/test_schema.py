@@ -12,8 +12,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner, Result
 
-from gitbot.cli.commands.schema import SCHEMAS, schema_of
 from gitbot.cli.commands.schema import schema as schema_command
+from gitbot.cli.shared.schema_table import schema_of, schemas
 from gitbot.errors import UsageError
 from gitbot.intents.registry import KINDS
 
@@ -27,7 +27,7 @@ def run(*arguments: str) -> Result:
     return result
 
 
-@pytest.mark.parametrize("kind", sorted(SCHEMAS))
+@pytest.mark.parametrize("kind", sorted(schemas()))
 def test_every_schema_is_valid_and_named(kind: str) -> None:
     schema = schema_of(kind)
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -37,8 +37,8 @@ def test_every_schema_is_valid_and_named(kind: str) -> None:
 
 
 def test_kinds_are_listed_in_order() -> None:
-    assert run().stdout.split() == sorted(SCHEMAS)
-    assert set(WRITTEN) <= set(SCHEMAS)
+    assert run().stdout.split() == sorted(schemas())
+    assert set(WRITTEN) <= set(schemas())
 
 
 def test_a_folder_without_a_kind_is_refused() -> None:
@@ -101,10 +101,10 @@ def test_defaults_and_examples_are_themselves_valid(kind: str) -> None:
 
 
 def test_all_in_one_mapping_or_one_file_each(tmp_path: Path) -> None:
-    assert json.loads(run("--all").stdout) == {kind: schema_of(kind) for kind in SCHEMAS}
+    assert json.loads(run("--all").stdout) == {kind: schema_of(kind) for kind in schemas()}
     run("--all", "--folder", str(tmp_path / "new/folder"))
     written = {path.stem: json.loads(path.read_text()) for path in tmp_path.rglob("*.json")}
-    assert written == {kind: schema_of(kind) for kind in SCHEMAS}
+    assert written == {kind: schema_of(kind) for kind in schemas()}
 
 
 def test_an_unknown_kind_gets_the_nearest_one() -> None:

@@ -16,7 +16,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
 
-from gitbot.cli.commands.schema import schema_of
+from gitbot.cli.shared.schema_table import schema_of
 from tests.scenarios.loop import CONFIGURATION
 from tests.unit.cli.desk import Desk, at_desk, merge
 from tests.unit.workflows.story import HEAD, REQUEST, RULE

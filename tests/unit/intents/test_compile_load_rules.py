@@ -7,7 +7,8 @@ from typing import get_args
 import pytest
 
 from gitbot.constraints.moves.instances import Instances
-from gitbot.intents.compile import load_rules
+from gitbot.constraints.rules.load_relief import LoadRelief
+from gitbot.intents.compile import measured_rules
 from gitbot.intents.kinds.load_rule.spec import Metric
 from gitbot.model.cluster.load import METRICS
 from tests.doubles.loaded import measured
@@ -46,7 +47,7 @@ def test_which_vms_may_leave_which_nodes(
     more: str, load: dict[str, int], expected: dict[str, list[str]]
 ) -> None:
     snapshot = snapshot_of(small_cluster())
-    found = load_rules(intents_of(rule(more)), snapshot, measured(load, time=NOW))
+    found = measured_rules(intents_of(rule(more)), snapshot, measured(load, time=NOW))
     where = {vm: frozenset({node}) for vm, node in Instances.of(snapshot).homes.items()}
     breaches = [breach for each in found for breach in each.breaches(where)]
     assert {breach.key: [str(vm) for vm in breach.vms] for breach in breaches} == expected
@@ -55,7 +56,8 @@ def test_which_vms_may_leave_which_nodes(
 def test_what_stays_is_counted_and_named() -> None:
     load = measured({"n2": 90}, time=NOW)
     intents = intents_of(rule("  protected: {matchLabels: {tier: db}}\n"))
-    (found,) = load_rules(intents, snapshot_of(small_cluster()), load)
+    (found,) = measured_rules(intents, snapshot_of(small_cluster()), load)
+    assert isinstance(found, LoadRelief)
     assert found.hot == {
         "n2": "n2: cpu 90 % (Prometheus) is above 80 %; 1 here cannot move: a/db-2 (protected)"
     }

@@ -8,6 +8,7 @@ import pytest
 
 from gitbot.intents import IntentSet, read_intents
 from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
+from gitbot.intents.kinds.zone_anti_affinity.spec import ZoneAntiAffinitySpec
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.problem import Pin
 from gitbot.settings import ClusterSettings, Settings
@@ -152,7 +153,7 @@ def test_another_meaning_has_another_digest() -> None:
 def test_selectors_come_out_in_kubernetes_words() -> None:
     spec = "{selector: {matchExpressions: [{key: a, operator: In, values: [x]}]}}"
     intents, _ = read({"a.yaml": rule(spec)})
-    ((_, value),) = intents.zone_anti_affinities
+    ((_, value),) = intents.specs(ZoneAntiAffinitySpec)
     assert value.selector.plain() == {
         "matchExpressions": [{"key": "a", "operator": "In", "values": ["x"]}]
     }

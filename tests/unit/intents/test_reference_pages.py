@@ -71,7 +71,7 @@ def compiled() -> set[str]:
     """The codes that compiling intents for a cluster gives to `error` and `warning`."""
     calls = [
         node
-        for path in sorted((ROOT / "gitbot/intents/compile").rglob("*.py"))
+        for path in sorted((ROOT / "gitbot/intents").rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and len(node.args) >= 3
         if isinstance(node.func, ast.Name) and node.func.id in {"error", "warning"}

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gitbot.cli.commands.schema import SCHEMAS, schema_of
+from gitbot.cli.shared.schema_table import schema_of, schemas
 from gitbot.published import Document
 from gitbot.published.document import kind_of
 
-PRINTED = sorted(kind for kind, where in SCHEMAS.items() if where == "gitbot.published:schema_of")
+PRINTED = sorted(kind for kind, where in schemas().items() if where == "gitbot.published:schema_of")
 
 
 def parts(kind: str) -> list[tuple[str, dict[str, Any]]]:
@@ -41,4 +41,4 @@ def test_every_document_is_registered() -> None:
         for form in Document.__subclasses__()
         if form.__module__.startswith("gitbot.published")
     }
-    assert of_the_room <= set(SCHEMAS)
+    assert of_the_room <= set(schemas())

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from gitbot.cli.commands import status as status_command
-from gitbot.cli.commands.schema import schema_of
+from gitbot.cli.shared.schema_table import schema_of
 from gitbot.cli.shared.status_page import table
 from gitbot.errors import ClusterError, UsageError
 from gitbot.execution.request_records import fold_requests

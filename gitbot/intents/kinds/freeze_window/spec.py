@@ -2,10 +2,9 @@
 
 from pydantic import ConfigDict, Field
 
-from gitbot.documents import Report, value_at
 from gitbot.documents.fields import Text, Value
 from gitbot.intents.schedules import CalendarSpec, ScheduleSpec
-from gitbot.intents.selectors import NOT_EMPTY, LabelSelector, check_repetition, check_selector
+from gitbot.intents.selectors import NOT_EMPTY, LabelSelector
 from gitbot.intents.spec_fields import Namespace, names
 
 
@@ -29,17 +28,3 @@ class FreezeWindowSpec(Value):
         default=None, description="When, by the events of a calendar file; instead of schedule."
     )
     reason: Text | None = Field(default=None, description="Why, shown with everything that waits.")
-
-
-def check(report: Report) -> None:
-    check_selector(report, ("spec", "selector"))
-    check_repetition(report, ("spec", "namespaces"))
-    check_repetition(report, ("spec", "schedule", "exclude"))
-    spec = value_at(report.document.value, ("spec",))
-    if isinstance(spec, dict) and {"schedule", "calendar"} <= spec.keys():
-        report.at_key(
-            ("spec",),
-            "exclusive",
-            "found schedule and calendar, expected at most one of schedule and calendar",
-            "keep one, and write a second FreezeWindow for the other",
-        )

@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gitbot.documents import Report
 from gitbot.documents.fields import DurationOrZero, Text, Value
-from gitbot.intents.selectors import NOT_EMPTY, LabelSelector, check_repetition, check_selector
+from gitbot.intents.selectors import NOT_EMPTY, LabelSelector
 from gitbot.intents.spec_fields import Heal, Namespace, names
 
 Metric = Literal[
@@ -39,8 +38,3 @@ class LoadRuleSpec(Value):
         default="Propose",
         description="What gitbot does: a pull request, at once, or a report.",
     )
-
-
-def check(report: Report) -> None:
-    check_selector(report, ("spec", "protected"))
-    check_repetition(report, ("spec", "namespaces"))

@@ -4,16 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gitbot.documents import Report, value_at
 from gitbot.documents.fields import DurationOrZero, Value
 from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.selectors import (
     NOT_EMPTY,
     LabelSelector,
-    check_repetition,
-    check_selector,
 )
-from gitbot.intents.spec_fields import Name, exactly_one, names
+from gitbot.intents.spec_fields import Name, names
 
 NODES = ("selector", "names")
 
@@ -79,20 +76,3 @@ class MaintenanceWindowSpec(Value):
     return_home: Literal["Propose", "Auto", "Never"] = Field(
         default="Propose", description="Whether VMs are brought back to their nodes."
     )
-
-
-def check(report: Report) -> None:
-    exactly_one(report, ("spec", "nodes"), NODES)
-    check_selector(report, ("spec", "nodes", "selector"))
-    check_repetition(report, ("spec", "nodes", "names"))
-    check_repetition(report, ("spec", "schedule", "exclude"))
-    spec = value_at(report.document.value, ("spec",))
-    if isinstance(spec, dict) and "nodes" not in spec:
-        for field in ("drain", "returnHome", "overrun", "reapprove"):
-            if field in spec:
-                report.warn(
-                    ("spec", field),
-                    "no-effect",
-                    f"found {field} in a window without nodes, expected it with nodes only",
-                    "add nodes, or remove it",
-                )

@@ -1,23 +1,40 @@
 """PlacementProposal: a plan as a file in a bot pull request; merging it approves its digest."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticKnownError
 
-from gitbot.documents import Report
 from gitbot.documents.fields import Instant, Text, Value
-from gitbot.intents.selectors import check_repetition
 from gitbot.intents.spec_fields import UNIQUE, Digest, IntentName, Labels, Name, Namespace
 
 Count = Annotated[int, Field(ge=0, le=10**9)]
 
 
+def _kinds() -> list[str]:
+    """The kinds for which a proposal may carry moves."""
+    from gitbot.intents.registry import KINDS  # noqa: PLC0415 - the registry imports this module
+
+    return [kind.name for kind in KINDS.values() if kind.moves]
+
+
+def _check_kind(name: str) -> str:
+    if name not in _kinds():
+        expected = " or ".join(f"'{kind}'" for kind in _kinds())
+        raise PydanticKnownError("literal_error", {"expected": expected})
+    return name
+
+
+def _add_kinds(schema: dict[str, Any]) -> None:
+    schema["enum"] = _kinds()
+
+
 class ProposedIntent(Value):
     """The intent that the moves are for."""
 
-    kind: Literal[
-        "ZoneAntiAffinity", "PlacementRule", "LoadRule", "MaintenanceWindow", "MigrationRequest"
-    ] = Field(description="Kind of the intent.")
+    kind: Annotated[str, AfterValidator(_check_kind)] = Field(
+        description="Kind of the intent.", json_schema_extra=_add_kinds
+    )
     namespace: Namespace | None = Field(default=None, description="Its namespace, if it has one.")
     name: IntentName = Field(description="Its name.")
 
@@ -73,10 +90,3 @@ class PlacementProposalSpec(Value):
     moves: tuple[ProposedMove, ...] = Field(
         strict=False, min_length=1, description="The moves, in order."
     )
-
-
-def check(report: Report) -> None:
-    moves = report.document.value.get("spec", {})
-    items = moves.get("moves") if isinstance(moves, dict) else None
-    for index in range(len(items) if isinstance(items, list) else 0):
-        check_repetition(report, ("spec", "moves", index, "allowedNodes"))

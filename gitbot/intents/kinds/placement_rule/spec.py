@@ -2,11 +2,9 @@
 
 from pydantic import ConfigDict, Field
 
-from gitbot.documents import Report, value_at
 from gitbot.documents.fields import Value
 from gitbot.intents.affinity import NodeAffinity, PodAffinity, TopologySpread
-from gitbot.intents.affinity_checks import check_affinity, check_node_affinity, check_spread
-from gitbot.intents.selectors import NOT_EMPTY, LabelSelector, check_selector
+from gitbot.intents.selectors import NOT_EMPTY, LabelSelector
 from gitbot.intents.spec_fields import Enforcement, Heal
 
 PARTS = ("nodeAffinity", "affinity", "antiAffinity", "topologySpread")
@@ -45,19 +43,3 @@ class PlacementRuleSpec(Value):
         default="Propose",
         description="What gitbot does about a breach: a pull request, at once, or a report.",
     )
-
-
-def check(report: Report) -> None:
-    check_selector(report, ("spec", "selector"))
-    spec = value_at(report.document.value, ("spec",))
-    if isinstance(spec, dict) and not any(part in spec for part in PARTS):
-        report.at_key(
-            ("spec",),
-            "missing-field",
-            f"found none of {', '.join(PARTS)}, expected at least one",
-            "a rule without one says nothing; add nodeAffinity",
-        )
-    check_node_affinity(report, ("spec", "nodeAffinity"))
-    check_affinity(report, ("spec", "affinity"))
-    check_affinity(report, ("spec", "antiAffinity"))
-    check_spread(report, ("spec", "topologySpread"))

@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from gitbot.documents import Report, value_at
 from gitbot.documents.fields import Value
-from gitbot.intents.selectors import NOT_EMPTY, LabelSelector, check_selector
+from gitbot.intents.selectors import NOT_EMPTY, LabelSelector
 from gitbot.intents.spec_fields import ZONE_KEY, Enforcement, Heal, LabelKey
 
 
@@ -46,25 +45,3 @@ class ZoneAntiAffinitySpec(Value):
         description="Render: an admission policy, so that the scheduler keeps the rule too "
         "(needs enforcement Required and maxPerDomain 1).",
     )
-
-
-def check(report: Report) -> None:
-    check_selector(report, ("spec", "selector"))
-    value = report.document.value
-    if value_at(value, ("spec", "admission")) != "Render":
-        return
-    limit = value_at(value, ("spec", "maxPerDomain"))
-    if isinstance(limit, int) and limit > 1:
-        report.at_value(
-            ("spec", "maxPerDomain"),
-            "admission",
-            f"found {limit} with admission: Render, expected 1",
-            "an admission policy can only keep one VM a domain; write admission: None",
-        )
-    if value_at(value, ("spec", "enforcement")) == "Preferred":
-        report.at_value(
-            ("spec", "enforcement"),
-            "admission",
-            'found "Preferred" with admission: Render, expected Required',
-            "an admission policy makes the rule hard; write admission: None",
-        )

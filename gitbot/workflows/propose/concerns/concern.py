@@ -9,6 +9,7 @@ from gitbot.execution.admit_plans import can_admit, is_known
 from gitbot.execution.cluster_facts import ClusterFacts
 from gitbot.execution.executor_types import Approved, OutdatedGroup
 from gitbot.execution.request_records import MoveRecord, RequestRecord, fold_requests, highest_move
+from gitbot.intents.compile import is_measured
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.events import MoveState
 from gitbot.model.ledger.ledger import Ledger
@@ -61,8 +62,8 @@ class ConcernSources:
     @classmethod
     def of(cls, seen: CurrentState) -> ConcernSources:
         snapshot = seen.problem.snapshot
-        rules = (rule for rule in seen.problem.rules if rule.ref.kind != "LoadRule")
-        load_rules = seen.base.load_rules(snapshot, now=seen.now)
+        rules = (rule for rule in seen.problem.rules if not is_measured(rule.ref))
+        measured = seen.base.measured_rules(snapshot, now=seen.now)
         return cls(
             base=seen.base,
             ledger=seen.ledger,
@@ -74,7 +75,7 @@ class ConcernSources:
             facts=ClusterFacts.of(
                 seen.problem, tuple(snapshot.of("VirtualMachineInstanceMigration"))
             ),
-            rules=grouped((rule.ref.id, rule) for rule in (*rules, *load_rules)),
+            rules=grouped((rule.ref.id, rule) for rule in (*rules, *measured)),
         )
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.intents import Intent, LoadRuleSpec
+from gitbot.intents import Healing
 from gitbot.model.ledger.request_id import HealId
 from gitbot.model.plan.constraint import Breach
 from gitbot.model.plan.problem import HealRule, Request
@@ -21,10 +21,10 @@ WISH = 4  # times as long as for a Required rule
 def heals(sources: ConcernSources) -> list[Concern]:
     """One for each broken rule that gitbot may heal."""
     concerns = []
-    for intent, heal, required in sources.base.healing_rules():
-        breaches = breaches_of(sources, intent.ref, required=required)
+    for intent, healing in sources.base.healing_rules():
+        breaches = breaches_of(sources, intent.ref, required=healing.required)
         planned = HealId.of(intent.ref)
-        if not breaches or heal == "Report" or _heal_in_flight(sources, planned):
+        if not breaches or healing.heal == "Report" or _heal_in_flight(sources, planned):
             continue
         request = numbered(sources, Request(id=planned, intent=intent.ref))
         seen = sorted((breach.key, breach.amount) for breach in breaches)
@@ -35,19 +35,19 @@ def heals(sources: ConcernSources) -> list[Concern]:
                 goal=HealRule(request=request, rule=intent.ref),
                 observation=digest([planned, [list(item) for item in seen]]),
                 why=f"heal {intent.ref.id}: {breaches[0].message}",
-                stabilize=_patience(intent, sources.base.settings.proposals.stabilize, required),
-                auto=heal == "Auto" and sources.base.settings.allow_auto,
-                soft=not required,
+                stabilize=_patience(healing, sources.base.settings.proposals.stabilize),
+                auto=healing.heal == "Auto" and sources.base.settings.allow_auto,
+                soft=not healing.required,
             )
         )
     return concerns
 
 
-def _patience(intent: Intent, stabilize: int, required: bool) -> int:
-    """How long a breach must stand, in seconds: safety comes sooner than tidiness."""
-    if isinstance(intent.spec, LoadRuleSpec):
-        return max(stabilize, intent.spec.sustained)
-    return stabilize if required else WISH * stabilize
+def _patience(healing: Healing, stabilize: int) -> int:
+    """How long a breach must last, in seconds: safety comes sooner than tidiness."""
+    if healing.sustained is not None:
+        return max(stabilize, healing.sustained)
+    return stabilize if healing.required else WISH * stabilize
 
 
 def _heal_in_flight(sources: ConcernSources, planned: HealId) -> bool:

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.documents import Path
-from gitbot.intents.compile.allowed_times import drain_occurrence, drain_time
-from gitbot.intents.compile.intent_findings import error, warning
-from gitbot.intents.compile.request_history import NO_PAST, RequestHistory
-from gitbot.intents.compile.selected_nodes import chosen_nodes
+from gitbot.intents.allowed_times import drain_occurrence, drain_time
 from gitbot.intents.intent import Intent, IntentSet
+from gitbot.intents.intent_findings import error, warning
+from gitbot.intents.kinds.kind import CompiledGoals, GoalInputs
 from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec
+from gitbot.intents.request_history import NO_PAST, RequestHistory
+from gitbot.intents.selected_nodes import chosen_nodes
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import DrainId, OccurrenceId
 from gitbot.model.plan.findings import Finding, sort_key
-from gitbot.model.plan.problem import ALWAYS, EmptyNodes, Request
+from gitbot.model.plan.problem import ALWAYS, EmptyNodes, Goal, Request
 from gitbot.model.text.instants import Interval
 from gitbot.model.text.wording import first_of
 
@@ -52,10 +53,10 @@ def opening_of(
     `commit` is the commit that merged the window. Its first 12 digits name the occurrence of a
     window without schedule. None if the window does not exist, or has no such occurrence.
     """
-    intent = intents.find("MaintenanceWindow", window)
-    if intent is None or not isinstance(intent.spec, MaintenanceWindowSpec):
+    known = intents.window(window)
+    if known is None:
         return None
-    spec = intent.spec
+    spec = known[1]
     if spec.schedule is None:
         name = occurrence or commit[:12] or UNMERGED
         return Opening(window=window, id=name, allowed=ALWAYS[0], open=ALWAYS[0])
@@ -83,10 +84,10 @@ def compile_drain(
     that is open or comes next is used; see `opening_of`.
     """
     instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
-    intent = intents.find("MaintenanceWindow", window)
-    if intent is None or not isinstance(intent.spec, MaintenanceWindowSpec):
+    known = intents.window(window)
+    if known is None:
         return None, ()
-    spec = intent.spec
+    intent, spec = known
     opening = opening_of(intents, window, now=now, zone=zone, occurrence=occurrence, commit=commit)
     if opening is None:
         message = "the window never opens again" if not occurrence else f"no {occurrence} in it"
@@ -115,6 +116,24 @@ def compile_drain(
         ordered=spec.drain.order is not None,
     )
     return goal, tuple(sorted(findings, key=sort_key))
+
+
+def goals(intents: IntentSet, instances: Instances, asked: GoalInputs) -> CompiledGoals:
+    """The current or next drain of each window."""
+    drains, findings = list[Goal](), list[Finding]()
+    for intent, _ in intents.maintenance_windows:
+        if asked.wanted(intent.ref):
+            drain, found = compile_drain(
+                intents,
+                instances,
+                window=intent.ref.name,
+                now=asked.now,
+                zone=asked.zone,
+                past=asked.past,
+            )
+            findings += found
+            drains += (drain,) if drain is not None else ()
+    return tuple(drains), tuple(findings)
 
 
 def _over(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.documents import Path
-from gitbot.intents.compile.intent_findings import warning
 from gitbot.intents.intent import Intent
+from gitbot.intents.intent_findings import warning
 from gitbot.kubernetes.objects import Json
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.plan.findings import Finding

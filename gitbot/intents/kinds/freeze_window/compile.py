@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gitbot.constraints.moves.instances import Instances
-from gitbot.intents.compile.allowed_times import HORIZON, openings
-from gitbot.intents.compile.machine_labels import machine_label_findings
+from gitbot.intents.allowed_times import HORIZON, openings
 from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import IntentSet
 from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
+from gitbot.intents.machine_labels import machine_label_findings
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.cluster.cluster import ClusterSnapshot

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gitbot.constraints.moves.instances import Instance, Instances, bound, pods_that_stay
 from gitbot.constraints.rules.load_relief import LoadRelief
-from gitbot.intents.intent import Intent, IntentSet
+from gitbot.intents.intent import Intent
 from gitbot.intents.kinds.load_rule.spec import LoadRuleSpec
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.selectors import LabelMatcher
@@ -16,8 +16,8 @@ from gitbot.model.grouping import grouped
 from gitbot.model.text.wording import first_of
 
 
-def load_rules(
-    intents: IntentSet, snapshot: ClusterSnapshot, load: ClusterLoad
+def measured(
+    asked: Iterable[tuple[Intent, LoadRuleSpec]], snapshot: ClusterSnapshot, load: ClusterLoad
 ) -> tuple[LoadRelief, ...]:
     """A rule for each LoadRule that finds a node above its threshold; none without load.
 
@@ -25,7 +25,6 @@ def load_rules(
     namespaces. Protected VMs stay, and so do those that cannot migrate; these and other pods of
     the node are counted and named.
     """
-    asked = intents.specs(LoadRuleSpec)
     hot = [(intent, spec, list(_above(spec, load))) for intent, spec in asked]
     if not any(nodes for _, _, nodes in hot):
         return ()

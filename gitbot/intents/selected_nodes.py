@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.documents import Path
-from gitbot.intents.compile.intent_findings import error, warning
 from gitbot.intents.intent import Intent
+from gitbot.intents.intent_findings import error, warning
 from gitbot.intents.kinds.maintenance_window.spec import NodesSpec
 from gitbot.intents.kinds.migration_request.spec import TargetSpec
 from gitbot.intents.spec_fields import ZONE_KEY

@@ -9,11 +9,11 @@ from typing import Any
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.zone_anti_affinity import select_vms
 from gitbot.documents import Path
-from gitbot.intents.compile.intent_findings import error, warning
-from gitbot.intents.compile.machine_labels import machine_label_findings
-from gitbot.intents.compile.selected_nodes import missing_node
 from gitbot.intents.intent import Intent
+from gitbot.intents.intent_findings import error, warning
 from gitbot.intents.kinds.migration_request.spec import VmsSpec
+from gitbot.intents.machine_labels import machine_label_findings
+from gitbot.intents.selected_nodes import missing_node
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
 from gitbot.kubernetes.phases import is_final, phase_of

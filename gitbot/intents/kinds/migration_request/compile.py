@@ -7,14 +7,15 @@ from collections.abc import Collection, Iterator
 from gitbot.calendar import Occurrence, occurrence_words
 from gitbot.constraints.moves.instances import Instances
 from gitbot.documents import Path
-from gitbot.intents.compile.allowed_times import left, request_time
-from gitbot.intents.compile.intent_findings import error
-from gitbot.intents.compile.request_history import NO_PAST, RequestHistory
-from gitbot.intents.compile.selected_nodes import already_there, target_errors, target_of
-from gitbot.intents.compile.selected_vms import choose_vms
+from gitbot.intents.allowed_times import left, request_time
 from gitbot.intents.intent import Intent, IntentSet
+from gitbot.intents.intent_findings import error
+from gitbot.intents.kinds.kind import CompiledGoals, GoalInputs
 from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec
+from gitbot.intents.kinds.migration_request.selected_vms import choose_vms
 from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
+from gitbot.intents.request_history import NO_PAST, RequestHistory
+from gitbot.intents.selected_nodes import already_there, target_errors, target_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import MigrationRequestId, RequestId
 from gitbot.model.plan.findings import Finding, sort_key
@@ -77,6 +78,15 @@ def compile_requests(
     return tuple(goals), tuple(sorted(findings, key=sort_key))
 
 
+def goals(intents: IntentSet, instances: Instances, asked: GoalInputs) -> CompiledGoals:
+    wanted = {
+        request_id(intent) for intent, _ in intents.migration_requests if asked.wanted(intent.ref)
+    }
+    return compile_requests(
+        intents, instances, now=asked.now, zone=asked.zone, past=asked.past, only=wanted
+    )
+
+
 def allowed_for(
     intents: IntentSet, spec: MigrationRequestSpec, *, now: int, zone: str | None
 ) -> tuple[Interval, ...]:
@@ -91,8 +101,8 @@ def allowed_for(
 
 
 def _window(intents: IntentSet, spec: MigrationRequestSpec) -> MaintenanceWindowSpec | None:
-    found = intents.find("MaintenanceWindow", spec.window) if spec.window else None
-    return found.spec if found and isinstance(found.spec, MaintenanceWindowSpec) else None
+    found = intents.window(spec.window or "")
+    return found[1] if found is not None else None
 
 
 def _history(intent: Intent, request: RequestId, past: RequestHistory) -> Iterator[Finding]:
