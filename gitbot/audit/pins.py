@@ -9,7 +9,6 @@ from gitbot.audit.finding import AuditFinding, about_vm
 from gitbot.audit.unpin import pin_of
 from gitbot.constraints.audit_placement import PlacedPod
 from gitbot.constraints.moves.instances import Instance, Instances
-from gitbot.constraints.rules.placement_rule import PlacementRule
 from gitbot.constraints.rules.rule_parts import NodePart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, at
@@ -71,7 +70,7 @@ def _declared(rules: Sequence[RuleConstraint], vm: NamespacedName) -> bool:
     return any(
         isinstance(part, NodePart) and vm in part.subjects and len(part.nodes) == 1
         for rule in rules
-        if rule.required and isinstance(rule, PlacementRule) and vm in rule.members
+        if rule.required and vm in rule.members
         for part in rule.parts
     )
 

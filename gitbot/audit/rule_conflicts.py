@@ -37,7 +37,7 @@ def conflicting(
 ) -> Iterator[AuditFinding]:
     """One finding for each smallest set. Rules that all hold now cannot be in conflict.
 
-    A ZoneAntiAffinity alone is left out: compiling it reports `intents/too-few-domains`.
+    A maximum alone is left out: compiling it reports `intents/too-few-domains`.
     """
     instances = Instances.of(snapshot)
     occupancy: Occupancy = {vm: frozenset({node}) for vm, node in instances.homes.items()}
@@ -55,7 +55,7 @@ def conflicting(
         together = [hard[number] for number in sorted(numbers)]
         for found in smallest_sets(instances.homes, able, together):
             refs = frozenset(item.ref for item in found)
-            if refs not in told and [ref.kind for ref in refs] != ["ZoneAntiAffinity"]:
+            if refs not in told and (len(refs) > 1 or found[0].maximum is None):
                 told.add(refs)
                 yield _finding(found)
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.constraint import Breach, RuleConstraint
 from gitbot.model.plan.plan import Bound, Move, OptimalityProof
@@ -86,10 +85,10 @@ def must_step_aside(board: PlanState, leaving: Sequence[NamespacedName], wish: T
 def least_moves(rule: RuleConstraint, breaches: Sequence[Breach]) -> int:
     """A lower bound on the moves that heal these breaches of a rule.
 
-    ZoneAntiAffinity counts surplus VMs, and each move removes one. For other rules, another VM that
+    A maximum counts surplus VMs, and each move removes one. For other rules, another VM that
     arrives may heal a VM's breach without moving it, so only VMs on wrong nodes count, one each.
     """
-    if isinstance(rule, ZoneAntiAffinity):
+    if rule.maximum is not None:
         return sum(breach.amount for breach in breaches)
     misplaced = sum(1 for breach in breaches if breach.key.startswith("node-affinity:"))
     return max(misplaced, 1 if breaches else 0)

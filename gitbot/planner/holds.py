@@ -12,7 +12,7 @@ from gitbot.kubevirt.eviction import eviction_words
 from gitbot.kubevirt.preflight import without_pins
 from gitbot.model.cluster.opt_out import LABEL, opted_out
 from gitbot.model.plan.plan import Hold, NodeReasons
-from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Request, ReturnHome
+from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Request
 from gitbot.model.text.instants import FOREVER, Interval, format_instant, intersect
 from gitbot.planner.checks import refused
 from gitbot.planner.plan_types import Blocker, Draft, TargetPolicy
@@ -110,10 +110,8 @@ def asked_vms(problem: PlacementProblem) -> Mapping[NamespacedName, Request]:
     """The VMs that requests and ways home name, each with one of these. Healings leave them."""
     found: dict[NamespacedName, Request] = {}
     for goal in problem.goals:
-        if isinstance(goal, MoveVms) and not goal.balance:
-            found |= dict.fromkeys(goal.vms, goal.request)
-        elif isinstance(goal, ReturnHome):
-            found |= dict.fromkeys(goal.homes, goal.request)
+        if not (isinstance(goal, MoveVms) and goal.balance):  # these move only if it is worth it
+            found |= dict.fromkeys(goal.named, goal.request)
     return found
 
 

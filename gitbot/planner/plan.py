@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import assert_never
 
 from gitbot.kubevirt.source_node import lost_of
 from gitbot.model.plan.plan import PlacementPlan
-from gitbot.model.plan.problem import (
-    EmptyNodes,
-    Goal,
-    HealRule,
-    MoveVms,
-    PlacementProblem,
-    ReturnHome,
-)
+from gitbot.model.plan.problem import Goal, PlacementProblem
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
 from gitbot.planner.assemble import assemble
-from gitbot.planner.goals.balance import balance
-from gitbot.planner.goals.drain import empty_nodes
-from gitbot.planner.goals.heal import heal_rule, order_by_disruption
-from gitbot.planner.goals.move import move_vms, return_home
+from gitbot.planner.goals.registry import GOALS, planner_of
 from gitbot.planner.holds import INTERNAL, INTERRUPTED, Late, with_holds
 from gitbot.planner.plan_types import Draft
 from gitbot.planner.problem_index import ProblemIndex
@@ -97,10 +86,7 @@ def _rank(goal: Goal, now: int) -> tuple[int, int]:
 
 
 def _stage(goal: Goal) -> int:
-    """A later stage finds the VMs where the earlier ones put them, and undoes nothing of theirs."""
-    if isinstance(goal, HealRule):
-        return 1
-    return 2 if isinstance(goal, MoveVms) and goal.balance else 0
+    return planner_of(goal).stage(goal)
 
 
 def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple[Goal, ...]]]:
@@ -111,7 +97,7 @@ def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple
     if rest:
         yield _staged([*rest, *first])
         yield _staged([*first, *rest])
-    moves = tuple(goal for goal in goals if isinstance(goal, MoveVms) and not goal.balance)
+    moves = tuple(goal for goal in goals if planner_of(goal).joins(goal))
     if len(moves) > 1:
         others: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal not in moves]
         yield _staged([*others, moves])
@@ -127,11 +113,17 @@ def _healings_in_order(
     board: PlanState, goals: Sequence[Goal], late: Late
 ) -> Iterator[tuple[list[tuple[Goal, ...]], bool]]:
     """The healings, each of which leaves room for the next; and whether large VMs make room."""
-    healings = [goal for goal in goals if isinstance(goal, HealRule)]
-    rest: list[tuple[Goal, ...]] = [(g,) for g in goals if not isinstance(g, HealRule)]
+    healings = [goal for goal in goals if planner_of(goal).order is not None]
+    rest: list[tuple[Goal, ...]] = [(g,) for g in goals if planner_of(g).order is None]
     closed = _closed_nodes(board.facts)
     for wide in (False, True) if len(healings) > 1 else (True,) * len(healings):
-        order = order_by_disruption(board, healings, closed, late, wide=wide)
+        order = [
+            goal
+            for planner in GOALS.values()
+            if planner.order is not None
+            and (mine := [goal for goal in healings if type(goal) is planner.goal])
+            for goal in planner.order(board, mine, closed, late, wide=wide)
+        ]
         yield [*rest, *((goal,) for goal in order)], wide
 
 
@@ -175,8 +167,7 @@ def _closed_nodes(facts: ProblemIndex) -> Mapping[str, str]:
     return lost | {
         node: f"{goal.request.intent.kind} {goal.request.intent.name} empties this node"
         for goal in facts.problem.goals
-        if isinstance(goal, EmptyNodes)
-        for node in (*goal.nodes, *goal.later)
+        for node in goal.closes
     }
 
 
@@ -190,34 +181,10 @@ def _known(
 ) -> Draft:
     """The draft of a goal, made once for each state. Another order often begins with the same."""
     known = board.facts.searched
-    wide = wide and isinstance(goals[0], HealRule)
+    planner = planner_of(goals[0])
+    wide = wide and planner.order is not None
     asked = (*map(id, goals), late, wide, state_of(board))
     if asked not in known:
-        known[asked] = _draft(board, goals, closed, late, wide=wide)
+        known[asked] = planner.draft(board, goals, closed, late, wide)
     found: Draft = known[asked]
     return found
-
-
-def _draft(
-    board: PlanState,
-    goals: tuple[Goal, ...],
-    closed: Mapping[str, str],
-    late: Late,
-    *,
-    wide: bool,
-) -> Draft:
-    goal = goals[0]
-    match goal:
-        case MoveVms(balance=True):
-            return balance(board, goal, closed, late)
-        case MoveVms():
-            moves = [item for item in goals if isinstance(item, MoveVms)]
-            return move_vms(board, moves, closed, late)
-        case EmptyNodes():
-            return empty_nodes(board, goal, closed, late)
-        case HealRule():
-            return heal_rule(board, goal, closed, late, wide=wide)
-        case ReturnHome():
-            return return_home(board, goal, closed, late)
-        case _:
-            assert_never(goal)

@@ -12,6 +12,9 @@ from gitbot.model.plan.problem import Pin, Request, Target
 
 ANYWHERE = Target()
 
+Closed = Mapping[str, str]
+"""Nodes that take no VM, each with the reason."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetPolicy:

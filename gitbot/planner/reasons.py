@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.constraints.scheduler.filters.node_unschedulable import BY_THEN
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
@@ -160,8 +159,9 @@ def _no_free_domain(board: PlanState, vm: NamespacedName, kinds: Sequence[str]) 
     rules = [
         rule
         for rule in board.facts.rules_over(vm)
-        if isinstance(rule, ZoneAntiAffinity) and rule.required and rule.ref.id in kinds
+        if rule.maximum is not None and rule.required and rule.ref.id in kinds
     ]
+    maximum = rules[0].maximum if rules else None
     terms = board.transit.target_pod(vm).affinity.required_anti
     own = [term for term in terms if term.topology_key in _WIDE]
     plain = {
@@ -175,7 +175,7 @@ def _no_free_domain(board: PlanState, vm: NamespacedName, kinds: Sequence[str]) 
     spread = {rule.ref.id for rule in rules} | ({"InterPodAffinity"} if own else set())
     if not spread & set(kinds) or not set(kinds) <= spread | plain:
         return None
-    key = rules[0].topology_key if rules else own[0].topology_key
+    key = maximum.topology_key if maximum is not None else own[0].topology_key
     who = rules[0].ref.name if rules else _who(own[0]) or vm.name
     domain = _DOMAINS.get(key, key)
     labels = labels_wanted(board, vm)

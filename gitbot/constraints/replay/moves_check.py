@@ -13,7 +13,7 @@ from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import HOSTNAME
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import Move
-from gitbot.model.plan.problem import Goal, MoveVms, Pin, ReturnHome
+from gitbot.model.plan.problem import Goal, Pin
 
 
 def move_findings(
@@ -52,13 +52,7 @@ def move_findings(
 
 
 def _names(goal: Goal | None, vm: NamespacedName) -> bool:
-    match goal:
-        case MoveVms():
-            return vm in goal.vms
-        case ReturnHome():
-            return vm in goal.homes
-        case _:
-            return False
+    return goal is not None and vm in goal.named
 
 
 def pin_findings(move: Move, pod: Pod) -> Iterator[Finding]:

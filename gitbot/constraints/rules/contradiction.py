@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gitbot.constraints.rules.placement_rule import PlacementRule
 from gitbot.constraints.rules.rule_parts import NodePart
 from gitbot.constraints.rules.worsening import monotone, signature
 from gitbot.kubernetes.names import NamespacedName
@@ -118,5 +117,4 @@ class _UnsatisfiableCoreSearch:
 
 
 def _about_nodes(rule: RuleConstraint) -> bool:
-    parts = rule.parts if isinstance(rule, PlacementRule) else ()
-    return any(isinstance(part, NodePart) for part in parts)
+    return any(isinstance(part, NodePart) for part in rule.parts)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.plan.constraint import Breach, Occupancy
+from gitbot.model.plan.constraint import Breach, NoMaximum, Occupancy
 from gitbot.model.text.names import IntentRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadRelief:
+class LoadRelief(NoMaximum):
     """One VM leaves each hot node; only the next measurement shows whether more must leave.
 
     `hot` maps nodes to their measurement, in words; `here` to their VMs that may leave, or to those
@@ -26,6 +27,7 @@ class LoadRelief:
     members: frozenset[NamespacedName]
     left: Mapping[str, frozenset[NamespacedName]] = field(default_factory=dict)
     required: bool = False
+    parts: ClassVar[tuple[object, ...]] = ()
 
     def breaches(self, occupancy: Occupancy) -> tuple[Breach, ...]:
         found = []

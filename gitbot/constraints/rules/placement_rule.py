@@ -24,7 +24,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, at
 from gitbot.kubernetes.selectors import NodeMatcher
 from gitbot.model.cluster.scheduling import AffinityTerm, SpreadConstraint
-from gitbot.model.plan.constraint import Breach, Occupancy
+from gitbot.model.plan.constraint import Breach, NoMaximum, Occupancy
 from gitbot.model.text.names import IntentRef
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -32,7 +32,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementRule:
+class PlacementRule(NoMaximum):
     """The required terms of one PlacementRule, or its preferred ones.
 
     Breach keys: `node-affinity:<vm>`, `affinity:<vm>`, `anti-affinity:<key>=<value>`,

@@ -13,7 +13,7 @@ from gitbot.constraints.rules.domains import Domains, domain_words, people
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.cluster.scheduling import ZONE
-from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint
+from gitbot.model.plan.constraint import Breach, DomainMaximum, Occupancy, RuleConstraint
 from gitbot.model.text.names import IntentRef
 
 _FEW = 3  # most empty domains in a message
@@ -66,6 +66,11 @@ class ZoneAntiAffinity:
     max_per_domain: int = 1
     required: bool = True
     monotone: ClassVar[bool] = True  # freeing a place never makes it worse
+    parts: ClassVar[tuple[object, ...]] = ()
+
+    @property
+    def maximum(self) -> DomainMaximum:
+        return DomainMaximum(topology_key=self.topology_key, most=self.max_per_domain)
 
     def signature(self, node: str) -> object:
         return self.domains.column(self.topology_key).get(node)

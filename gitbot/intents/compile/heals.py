@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gitbot.constraints.moves.instances import Instances
-from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.intents.intent import IntentSet
 from gitbot.intents.registry import KINDS
 from gitbot.intents.request_history import NO_PAST, RequestHistory
@@ -39,7 +38,7 @@ def compile_heal(
         if healing is None or healing.heal == "Report":
             continue
         counts = rule.required or not healing.required
-        if isinstance(rule, ZoneAntiAffinity) and not rule.domains.values(rule.topology_key):
+        if rule.maximum and not instances.domains.values(rule.maximum.topology_key):
             continue  # no move can heal that; compile_rules reports what is wrong with the key
         if counts and rule.ref not in goals and rule.breaches(occupancy):
             name = HealId.of(rule.ref)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.text.names import IntentRef
@@ -40,6 +40,14 @@ class Breach:
     vms: tuple[NamespacedName, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainMaximum:
+    """At most `most` members of a rule in one domain of a topology key."""
+
+    topology_key: str
+    most: int
+
+
 class RuleConstraint(Protocol):
     """A standing rule over VMs. Pure: same occupancy, same breaches in the same order."""
 
@@ -53,11 +61,38 @@ class RuleConstraint(Protocol):
     @property
     def members(self) -> frozenset[NamespacedName]: ...
 
+    @property
+    def maximum(self) -> DomainMaximum | None:
+        """The maximum, if the rule says nothing else: each move of a surplus member heals one."""
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """Its terms, each of a type in `constraints.rules.rule_parts`; empty for other rules."""
+
+    def shortage(self) -> str:
+        """Why no placement can keep the rule; "" if one may."""
+
+    def room_for(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        """A domain that could hold the VM if a node there took it; "" if none, or not known."""
+
     def breaches(self, occupancy: Occupancy) -> tuple[Breach, ...]:
         """All breaches in one state, sorted."""
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         """Why the VM may not be on the node beside the others; "" if it may."""
+
+
+class NoMaximum:
+    """A rule that is not a maximum, and does not know whether a placement can keep it."""
+
+    __slots__ = ()
+    maximum: ClassVar[DomainMaximum | None] = None
+
+    def shortage(self) -> str:
+        return ""
+
+    def room_for(self, _vm: NamespacedName, _node: str, _occupancy: Occupancy) -> str:
+        return ""
 
 
 def worsened(before: tuple[Breach, ...], after: tuple[Breach, ...]) -> tuple[Breach, ...]:

@@ -5,7 +5,7 @@ The planner knows rules and goals, never intents; each has the IntentRef that it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -88,21 +88,41 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MoveVms:
+class Goal:
+    """What a plan is to reach. The planner's registry of goals says how it does."""
+
+    request: Request
+
+    @property
+    def named(self) -> Collection[NamespacedName]:
+        """The VMs that it asks to move by name."""
+        return ()
+
+    @property
+    def closes(self) -> tuple[str, ...]:
+        """The nodes that it empties, so that no other VM goes there."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveVms(Goal):
     """One-off: each named VM moves to a node of the target, once. One group.
 
     With `balance`, only VMs move that even out the nodes, pinned to nodes.
     """
 
-    request: Request
     vms: tuple[NamespacedName, ...]
     target: Target
     pin: Pin
     balance: bool = False
 
+    @property
+    def named(self) -> Collection[NamespacedName]:
+        return self.vms
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EmptyNodes:
+class EmptyNodes(Goal):
     """Empty these nodes, one group each, in this order. Moves are pinned to nodes.
 
     `block` is True if a VM that cannot move keeps its whole node from being drained (notMigratable:
@@ -116,7 +136,6 @@ class EmptyNodes:
     after this plan: they take VMs that fit nowhere else.
     """
 
-    request: Request
     nodes: tuple[str, ...]
     max_nodes_at_once: int = 1
     block: bool = True
@@ -124,6 +143,10 @@ class EmptyNodes:
     away: int | None = None
     ordered: bool = False
     later: tuple[str, ...] = ()
+
+    @property
+    def closes(self) -> tuple[str, ...]:
+        return (*self.nodes, *self.later)
 
     def group_of(self, node: str) -> str:
         return f"{self.request.id}/{node}"
@@ -135,26 +158,25 @@ class EmptyNodes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HealRule:
+class HealRule(Goal):
     """Heal the breaches of one rule with the fewest moves. One group, pinned to nodes."""
 
-    request: Request
     rule: IntentRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReturnHome:
+class ReturnHome(Goal):
     """Bring VMs back to the nodes they came from, one group for each home node.
 
     A VM that cannot go home without a breach stays and becomes a hold with the reason. Pinned to
     nodes.
     """
 
-    request: Request
     homes: Mapping[NamespacedName, str]
 
-
-Goal = MoveVms | EmptyNodes | HealRule | ReturnHome
+    @property
+    def named(self) -> Collection[NamespacedName]:
+        return self.homes.keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,9 +19,8 @@ from gitbot.model.plan.constraint import after_move
 from gitbot.model.plan.plan import OptimalityProof
 from gitbot.model.plan.problem import MoveVms
 from gitbot.planner import holds
-from gitbot.planner.goals.move import Closed
 from gitbot.planner.holds import Late
-from gitbot.planner.plan_types import Draft, Planned, Step, TargetPolicy
+from gitbot.planner.plan_types import Closed, Draft, Planned, Step, TargetPolicy
 from gitbot.planner.search.prune_steps import drop_needless_steps
 from gitbot.planner.state.plan_state import PlanState
 

@@ -9,13 +9,14 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.constraint import Occupancy
 from gitbot.model.plan.plan import Drained, Hold
 from gitbot.model.plan.problem import EmptyNodes
+from gitbot.model.text.wording import first_of
 from gitbot.planner import holds
 from gitbot.planner.bounds import must_step_aside, proved, room_for
 from gitbot.planner.drain.bulk import calm
 from gitbot.planner.drain.rolling import rolling
-from gitbot.planner.goals.move import Closed
+from gitbot.planner.goals.goal_planner import GoalPlanner, PullTitle
 from gitbot.planner.holds import Late
-from gitbot.planner.plan_types import Blocker, Draft, Planned, Step, TargetPolicy, Task
+from gitbot.planner.plan_types import Blocker, Closed, Draft, Planned, Step, TargetPolicy, Task
 from gitbot.planner.search.exact import Cost, SearchPhase, shortest
 from gitbot.planner.search.greedy import SMALL, Solved, effort, movers_of, solve, solve_greedily
 from gitbot.planner.search.prune_steps import attribute_steps, why_aside
@@ -354,3 +355,24 @@ def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
             if vm not in culprits and vm not in against
         )
     return [holds.with_eviction(board, item) for item in found]
+
+
+def _draft(
+    board: PlanState, goals: Sequence[EmptyNodes], closed: Closed, late: Late, _wide: bool
+) -> Draft:
+    return empty_nodes(board, goals[0], closed, late)
+
+
+def _title(goal: EmptyNodes, pull: PullTitle) -> str:
+    left = {move.source.node for move in pull.moves}
+    emptied = [node for node in goal.nodes if node in left]
+    inside = ", ".join(filter(None, (pull.amount, pull.opening)))
+    return f"Empty {first_of(emptied or goal.nodes, 2)} ({inside})"
+
+
+PLANNER = GoalPlanner(
+    goal=EmptyNodes,
+    draft=_draft,
+    title=_title,
+    preview=lambda goal: f"{goal.request.id} empties {', '.join(goal.nodes)}",
+)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from gitbot.constraints.rules.worsening import signature, total
-from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move
@@ -15,10 +14,11 @@ from gitbot.model.plan.plan import Hold
 from gitbot.model.plan.problem import HealRule
 from gitbot.planner import holds
 from gitbot.planner.bounds import least_moves, proved
-from gitbot.planner.goals.move import Closed
+from gitbot.planner.goals.goal_planner import GoalPlanner, PullTitle
 from gitbot.planner.holds import Late, asked_vms
 from gitbot.planner.plan_types import (
     Blocker,
+    Closed,
     Content,
     Draft,
     Planned,
@@ -124,13 +124,12 @@ def _unhealed(
     if next(board.steps(vm, wish), None) is None:
         return holds.hold_without_node(board, goal.request, vm, wish)
     breach = next(item for item in rule.breaches(board.occupancy) if vm in item.vms)
-    shortage = rule.shortage() if isinstance(rule, ZoneAntiAffinity) else ""
     hint = "change the rule, make room, or move VMs that are not of the rule by a request"
     if leaving := _leaving(board, breach):
         hint = f"{leaving}: plan again when it has ended"
     obstacle = Blocker(
         code="not-healed",
-        reason=shortage or f"no move of its VMs heals this: {breach.message}",
+        reason=rule.shortage() or f"no move of its VMs heals this: {breach.message}",
         hint=hint,
     )
     return holds.hold(board.facts, goal.request, vm, obstacle)
@@ -186,7 +185,7 @@ class _Healing:
         with board.trial(steps):
             undone = self._undone(board)
         if undone == 0 and len(steps) <= least_moves(rule, breaches):
-            healers = concerned(breaches) if isinstance(rule, ZoneAntiAffinity) else board.occupancy
+            healers = concerned(breaches) if rule.maximum is not None else board.occupancy
             lightest = sorted(map(board.memory, healers))[: len(steps)]
             proven = sum(lightest) == sum(board.memory(step.vm) for step in steps)
             if proven:
@@ -227,7 +226,7 @@ class _Healing:
     def _search(self, movers: Sequence[NamespacedName], below: Cost) -> Found:
         board, rule = self.board, self.rule
         undone = at_least = partial(total, rule)
-        if not isinstance(rule, ZoneAntiAffinity):
+        if rule.maximum is None:
             at_least = partial(_least, rule)
         leg = SearchPhase(
             offers=lambda _: ((self.wish, frozenset()),), undone=undone, at_least=at_least
@@ -311,3 +310,25 @@ class _Healing:
             if after < left:
                 found.append((after, list(nodes)))
         return sorted(found)
+
+
+def _draft(
+    board: PlanState, goals: Sequence[HealRule], closed: Closed, late: Late, wide: bool
+) -> Draft:
+    return heal_rule(board, goals[0], closed, late, wide=wide)
+
+
+def _title(goal: HealRule, pull: PullTitle) -> str:
+    return f"Heal {goal.rule.namespaced}: move {pull.amount}{pull.where}"
+
+
+PLANNER = GoalPlanner(
+    goal=HealRule,
+    draft=_draft,
+    title=_title,
+    preview=lambda goal: f"healing of {goal.rule.kind} {goal.rule.namespaced}",
+    stage=lambda _goal: 1,
+    order=order_by_disruption,
+    avoids_drains=True,
+    may_fail=True,
+)

@@ -1,22 +1,23 @@
-"""MoveVms and ReturnHome: move named VMs to a target, once."""
+"""MoveVms: move named VMs to a target, once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.plan import Hold
-from gitbot.model.plan.problem import MoveVms, Pin, Request, ReturnHome, Target
+from gitbot.model.plan.problem import MoveVms, Pin, Request, Target
+from gitbot.model.text.wording import first_of
 from gitbot.planner import holds
 from gitbot.planner.bounds import proved
+from gitbot.planner.goals.balance import balance
+from gitbot.planner.goals.goal_planner import GoalPlanner, PullTitle
 from gitbot.planner.holds import Late
-from gitbot.planner.plan_types import Blocker, Draft, Planned, Step, TargetPolicy, Task
+from gitbot.planner.plan_types import Closed, Draft, Planned, Step, TargetPolicy, Task
 from gitbot.planner.search.greedy import solve
 from gitbot.planner.search.prune_steps import beneficiaries, why_aside
 from gitbot.planner.state.plan_state import PlanState
-
-Closed = Mapping[str, str]
 
 
 def move_vms(board: PlanState, goals: Sequence[MoveVms], closed: Closed, late: Late) -> Draft:
@@ -42,7 +43,7 @@ def move_vms(board: PlanState, goals: Sequence[MoveVms], closed: Closed, late: L
             holds.hold_without_node(board, owners[vm].request, vm, wishes[vm]) for vm in solved.left
         )
     planned = tuple(
-        _planned(step, owners[vm].request, _why(owners[vm].target))
+        planned_step(step, owners[vm].request, _why(owners[vm].target))
         for vm, step in zip(beneficiaries(solved.steps), solved.steps, strict=True)
     )
     done = not solved.left
@@ -103,51 +104,34 @@ def _why(target: Target) -> str:
     return f"asked to go to a node with {labels}"
 
 
-def return_home(board: PlanState, goal: ReturnHome, closed: Closed, late: Late) -> Draft:
-    """Plan the way home: a group for each home node. A VM that cannot go home stays."""
-    facts, request = board.facts, goal.request
-    found: list[Hold] = []
-    homes: dict[NamespacedName, str] = {}
-    for vm, home in sorted(goal.homes.items()):
-        against = holds.obstacle(board, request, vm, late)
-        if board.place(vm) == home and against is not None:
-            continue
-        if against is None and home not in facts.nodes:
-            against = Blocker(code="no-such-node", reason=f"its home {home} is gone")
-        if against is not None:
-            found.append(holds.hold(facts, request, vm, against, asked=False))
-            continue
-        homes[vm] = home
-    wishes = {
-        vm: TargetPolicy(target=Target(nodes=(home,)), pin=Pin.NODE, closed=closed)
-        for vm, home in homes.items()
-    }
-    task = Task(
-        content={vm: frozenset({home}) for vm, home in homes.items()},
-        wishes=wishes,
-        aside=TargetPolicy(closed=closed),
-        others=holds.bystanders(board, [request], late),
-    )
-    solved = solve(board, task)
-    with board.trial(solved.steps):
-        found.extend(
-            holds.hold_without_node(board, request, vm, wishes[vm], asked=False)
-            for vm in solved.left
-        )
-    planned = tuple(
-        _planned(step, request, "goes home", group=f"{request.id}/{homes[vm]}")
-        for vm, step in zip(beneficiaries(solved.steps), solved.steps, strict=True)
-    )
-    away = sum(board.place(vm) != home for vm, home in homes.items())
-    done = not solved.left
-    least, proof = proved(board, away, planned, search=solved.proven and done, counted=done)
-    return Draft(planned=planned, holds=tuple(found), least=least, proof=proof)
-
-
-def _planned(step: Step, request: Request, why: str, group: str = "") -> Planned:
+def planned_step(step: Step, request: Request, why: str, group: str = "") -> Planned:
     return Planned(
         step=step,
         request=request,
         group=group or request.id,
         why=why_aside(step) or why,
     )
+
+
+def _draft(
+    board: PlanState, goals: Sequence[MoveVms], closed: Closed, late: Late, _wide: bool
+) -> Draft:
+    if goals[0].balance:
+        return balance(board, goals[0], closed, late)
+    return move_vms(board, goals, closed, late)
+
+
+def _title(goal: MoveVms, pull: PullTitle) -> str:
+    if goal.balance:
+        return f"Even out nodes: move {pull.amount}{pull.where}"
+    return f"Move {first_of(pull.vms, 2)}{pull.where}"
+
+
+PLANNER = GoalPlanner(
+    goal=MoveVms,
+    draft=_draft,
+    title=_title,
+    stage=lambda goal: 2 if goal.balance else 0,
+    joins=lambda goal: not goal.balance,
+    avoids_drains=True,
+)

@@ -11,9 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gitbot.constraints.rules.placement_rule import PlacementRule
 from gitbot.constraints.rules.rule_parts import AntiAffinityPart, NodePart
-from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.cluster.columns import Mask, Numbers
@@ -137,7 +135,7 @@ class CapacityModel:
     def parts(self, vm: NamespacedName) -> Iterator[tuple[RuleConstraint, NodePart]]:
         """The required rules that keep a VM on some nodes, where it is now."""
         for rule in self.board.facts.rules_over(vm):
-            for part in rule.parts if rule.required and isinstance(rule, PlacementRule) else ():
+            for part in rule.parts if rule.required else ():
                 if not isinstance(part, NodePart) or vm not in part.subjects:
                     continue
                 if self.board.place(vm) in part.nodes:
@@ -156,19 +154,19 @@ class CapacityModel:
     def crowds(self, rule: RuleConstraint) -> Iterator[DomainLimit]:
         """What a required rule says about VMs that must be apart."""
         occupancy = self.board.occupancy
-        if isinstance(rule, ZoneAntiAffinity):
+        if rule.maximum is not None:
             excess = {
                 breach.key.removeprefix("domain="): breach.amount
                 for breach in rule.breaches(occupancy)
             }
             yield DomainLimit(
                 rule=rule,
-                key=rule.topology_key,
+                key=rule.maximum.topology_key,
                 members=rule.members,
-                most=rule.max_per_domain,
+                most=rule.maximum.most,
                 excess=excess,
             )
-        for part in rule.parts if isinstance(rule, PlacementRule) else ():
+        for part in rule.parts:
             if isinstance(part, AntiAffinityPart) and not any(True for _ in part.misses(occupancy)):
                 yield from _cliques(rule, part)
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gitbot.constraints.rules.placement_rule import PlacementRule
 from gitbot.constraints.rules.rule_parts import NodePart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster.columns import Mask
@@ -251,8 +250,7 @@ def left_by_healing(
     ground = CapacityModel(board)
     shut = ground.mask(closed)
     misplaced = 0
-    parts = rule.parts if isinstance(rule, PlacementRule) else ()
-    for part in (part for part in parts if isinstance(part, NodePart)):
+    for part in (part for part in rule.parts if isinstance(part, NodePart)):
         for vm in part.subjects & ground.held.keys():
             if board.place(vm) not in part.nodes:
                 wanted = ground.without(ground.mask(part.nodes), shut)

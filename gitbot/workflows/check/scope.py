@@ -26,7 +26,7 @@ from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Goal, HealRule, PlacementProblem, Reservation
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
-from gitbot.planner import make_plan
+from gitbot.planner import make_plan, planner_of
 from gitbot.reports import Preview
 from gitbot.workflows.core.draining_nodes import closing_goals, drains_due
 from gitbot.workflows.core.judged_plan import hold_findings
@@ -115,7 +115,7 @@ class ClusterScope:
             problem, _ = after.problem((goal,))
             led = make_plan(problem, onlooker=onlooker)
             outlook = outlook_of(self.intents, problem, led, zone=self.zone)
-            preview = Preview(title=_title(goal), plan=led, outlook=outlook)
+            preview = Preview(title=planner_of(goal).preview(goal), plan=led, outlook=outlook)
             made.append(preview)
             if self.before is not None:
                 found += _preview_findings(preview, goal)
@@ -155,7 +155,7 @@ def whole_tree(scope: ClusterScope) -> CheckGoals:
     later = [
         goal
         for goal in goals
-        if isinstance(goal, EmptyNodes)
+        if goal.closes
         and min((interval.start for interval in goal.request.allowed), default=0) > until
     ]
     return CheckGoals(
@@ -244,19 +244,9 @@ def _not_previewed(heals: Sequence[HealRule]) -> Finding:
 def _preview_findings(preview: Preview, goal: Goal) -> tuple[Finding, ...]:
     """A node that a new window cannot empty fails the check; a rule that cannot heal warns."""
     found = hold_findings(preview.plan.holds)
-    if isinstance(goal, HealRule):
+    if planner_of(goal).may_fail:
         return tuple(_at_most_warning(finding) for finding in found)
     return found
-
-
-def _title(goal: Goal) -> str:
-    match goal:
-        case EmptyNodes():
-            return f"{goal.request.id} empties {', '.join(goal.nodes)}"
-        case HealRule():
-            return f"healing of {goal.rule.kind} {goal.rule.namespaced}"
-        case _:
-            return goal.request.id
 
 
 def downgrade_known_errors(

@@ -8,8 +8,8 @@ from enum import StrEnum
 from gitbot.intents.proposals import Proposal, write_proposal
 from gitbot.model.ledger.request_id import MigrationRequestId
 from gitbot.model.plan.findings import Severity
-from gitbot.model.plan.problem import EmptyNodes, HealRule, MoveVms, ReturnHome
-from gitbot.model.text.wording import counted, first_of
+from gitbot.model.plan.problem import EmptyNodes
+from gitbot.planner import PullTitle, planner_of
 from gitbot.reports import where_to
 from gitbot.workflows.core.draining_nodes import drains_due, plan_beside_drains
 from gitbot.workflows.core.judged_plan import JudgedPlan, judge_plan
@@ -21,8 +21,8 @@ from gitbot.workflows.propose.concerns import Concern, ConcernSources
 def judge_concern(base: RevisionEngine, sources: ConcernSources, concern: Concern) -> JudgedPlan:
     snapshot = sources.problem.snapshot
     drains: tuple[EmptyNodes, ...] = ()
-    if isinstance(concern.goal, MoveVms | HealRule):
-        # a drain or a way home has its own times: only these two stay off nodes that close soon
+    if planner_of(concern.goal).avoids_drains:
+        # a drain or a way home has its own times and may use nodes that close soon
         finished = {name for name, record in sources.records.items() if record.spent}
         drains = tuple(drains_due(base, snapshot, now=sources.now, finished=finished))
     mine = (concern.goal.request.id,)
@@ -72,23 +72,9 @@ def file_of(concern: Concern, judged: JudgedPlan) -> bytes:
 
 def title_of(concern: Concern, judged: JudgedPlan) -> str:
     """What merging does, in one line: `Empty kni-worker5 (2 VMs, Sun 22:00-02:00 ...)`."""
-    plan = judged.plan
-    vms = sorted({str(move.vm.namespaced_name) for move in plan.moves})
-    amount = counted(len(vms), "VM")
-    match concern.goal:
-        case EmptyNodes(nodes=nodes):
-            left = {move.source.node for move in plan.moves}
-            emptied = [node for node in nodes if node in left]
-            inside = ", ".join(filter(None, (amount, concern.opening)))
-            title = f"Empty {first_of(emptied or nodes, 2)} ({inside})"
-        case HealRule(rule=rule):
-            title = f"Heal {rule.namespaced}: move {amount}{where_to(plan.moves)}"
-        case ReturnHome():
-            title = f"Bring {amount} home{where_to(plan.moves)} after {concern.intent.name}"
-        case MoveVms(balance=True):
-            title = f"Even out nodes: move {amount}{where_to(plan.moves)}"
-        case MoveVms():
-            title = f"Move {first_of(vms, 2)}{where_to(plan.moves)}"
+    moves = judged.plan.moves
+    pull = PullTitle(moves=moves, where=where_to(moves), opening=concern.opening)
+    title = planner_of(concern.goal).title(concern.goal, pull)
     return f"Finish: {title}" if concern.name.startswith("rest-") else title
 
 

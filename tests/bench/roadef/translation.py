@@ -24,7 +24,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.columns import Mask, Numbers
 from gitbot.model.cluster.pod import Pod
-from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint
+from gitbot.model.plan.constraint import Breach, NoMaximum, Occupancy, RuleConstraint
 from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.text.names import IntentRef
 from gitbot.snapshot import from_objects
@@ -36,7 +36,7 @@ _LOCATION, _NEIGHBOURHOOD = "bench.example/location", "bench.example/neighbourho
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpreadOver:
+class SpreadOver(NoMaximum):
     """The members cover at least so many values of a label."""
 
     ref: IntentRef
@@ -45,6 +45,7 @@ class SpreadOver:
     topology_key: str
     least: int
     required: ClassVar[bool] = True
+    parts: ClassVar[tuple[object, ...]] = ()
 
     def signature(self, node: str) -> object:
         return self.domains.column(self.topology_key).get(node)

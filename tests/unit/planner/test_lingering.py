@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.plan.constraint import Breach, Occupancy
+from gitbot.model.plan.constraint import Breach, NoMaximum, Occupancy
 from gitbot.model.plan.problem import (
     EmptyNodes,
     Goal,
@@ -114,13 +114,14 @@ def test_wish_counts_the_old_pod_of_the_vm_that_chooses_a_node() -> None:
 
 
 @dataclass
-class Asked:
+class Asked(NoMaximum):
     """A rule that is never broken, and notes where it was asked about a VM."""
 
     vm: NamespacedName
     seen: list[set[str]] = field(default_factory=list)
     ref: IntentRef = SPREAD
     required: bool = True
+    parts: ClassVar[tuple[object, ...]] = ()
 
     @property
     def members(self) -> frozenset[NamespacedName]:

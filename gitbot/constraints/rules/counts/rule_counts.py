@@ -15,7 +15,6 @@ import numpy as np
 from gitbot.constraints.rules.counts.affinity_counts import NearCounts
 from gitbot.constraints.rules.counts.spread_counts import SpreadCounts
 from gitbot.constraints.rules.node_domains import NodeDomains
-from gitbot.constraints.rules.placement_rule import PlacementRule
 from gitbot.constraints.rules.rule_parts import (
     AffinityPart,
     AntiAffinityPart,
@@ -23,10 +22,9 @@ from gitbot.constraints.rules.rule_parts import (
     Peers,
     SpreadPart,
 )
-from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster.columns import Mask, NodeColumns
-from gitbot.model.plan.constraint import Occupancy, RuleConstraint
+from gitbot.model.plan.constraint import DomainMaximum, Occupancy, RuleConstraint
 
 _Nodes = frozenset[str]
 
@@ -51,9 +49,9 @@ def counts_of(
     rule: RuleConstraint, columns: NodeColumns, occupancy: Occupancy
 ) -> tuple[PartCounts, ...] | None:
     """The counts of a rule's parts at an occupancy; None for a rule without this form."""
-    if isinstance(rule, ZoneAntiAffinity) and rule.max_per_domain > 0:
-        parts: tuple[PartCounts, ...] = (MostCounts(rule, columns),)
-    elif isinstance(rule, PlacementRule):
+    if rule.maximum is not None and rule.maximum.most > 0:
+        parts: tuple[PartCounts, ...] = (MostCounts(rule.maximum, columns),)
+    elif rule.parts:
         parts = tuple(_part(part, columns) for part in rule.parts)
     else:
         return None
@@ -82,11 +80,11 @@ def _part(
 
 
 class MostCounts:
-    """ZoneAntiAffinity: a full domain takes only VMs that are in it already."""
+    """A maximum: a full domain takes only VMs that are in it already."""
 
-    def __init__(self, rule: ZoneAntiAffinity, columns: NodeColumns) -> None:
-        self._domains = NodeDomains(columns, rule.topology_key)
-        self._most = rule.max_per_domain
+    def __init__(self, maximum: DomainMaximum, columns: NodeColumns) -> None:
+        self._domains = NodeDomains(columns, maximum.topology_key)
+        self._most = maximum.most
         self._held: dict[int, int] = {}
 
     def fork(self) -> MostCounts:

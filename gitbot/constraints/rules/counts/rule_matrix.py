@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gitbot.constraints.rules.domains import Domains
-from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster.columns import Numbers
-from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint
+from gitbot.model.plan.constraint import Breach, DomainMaximum, Occupancy, RuleConstraint
 
 _NOWHERE = -1  # number of no node: the last entry of every column
 
@@ -44,7 +43,7 @@ class RuleMatrix:
     ) -> None:
         self._nodes = {name: number for number, name in enumerate(domains.nodes)}
         self._rules = tuple(rules)
-        tabled = [n for n, rule in enumerate(rules) if isinstance(rule, ZoneAntiAffinity)]
+        tabled = [n for n, rule in enumerate(rules) if rule.maximum is not None]
         self._others = tuple(sorted(set(range(len(self._rules))) - set(tabled)))
         members = {vm for number in tabled for vm in self._rules[number].members}
         self._index = {vm: number for number, vm in enumerate(sorted({*members, *occupancy}))}
@@ -109,20 +108,20 @@ def _keys(
     tabled: Iterable[int],
     index: Mapping[NamespacedName, int],
 ) -> tuple[_Key, ...]:
-    by_key: dict[str, list[tuple[int, ZoneAntiAffinity]]] = {}
+    by_key: dict[str, list[tuple[int, DomainMaximum]]] = {}
     for number in tabled:
-        rule = rules[number]
-        assert isinstance(rule, ZoneAntiAffinity)
-        by_key.setdefault(rule.topology_key, []).append((number, rule))
+        maximum = rules[number].maximum
+        assert maximum is not None, "BUG: a rule without a maximum"
+        by_key.setdefault(maximum.topology_key, []).append((number, maximum))
     found = []
     for key, group in sorted(by_key.items()):
         column = domains.column(key)
         values = {value: number for number, value in enumerate(domains.values(key))}
         numbers = [values[column[node]] if node in column else -1 for node in domains.nodes]
-        rows = [(index[vm], number) for number, rule in group for vm in sorted(rule.members)]
+        rows = [(index[vm], number) for number, _ in group for vm in sorted(rules[number].members)]
         most = np.zeros(len(rules), dtype=np.int64)
-        for number, rule in group:
-            most[number] = rule.max_per_domain
+        for number, maximum in group:
+            most[number] = maximum.most
         found.append(
             _Key(
                 domains=np.array([*numbers, -2], dtype=np.int64),
