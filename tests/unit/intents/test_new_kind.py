@@ -44,10 +44,10 @@ from gitbot.intents.selectors import LabelSelector, check_selector
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.request_id import MigrationRequestId
 from gitbot.model.plan.constraint import Breach, NoMaximum, Occupancy
-from gitbot.model.plan.problem import Goal, Pin, Request, Target
+from gitbot.model.plan.problem import Goal, MoveVms, Pin, Request, Target
 from gitbot.model.text.names import IntentRef
 from gitbot.planner.goals.goal_planner import GoalPlanner, PullTitle
-from gitbot.planner.goals.move import MoveVms, move_vms
+from gitbot.planner.goals.move import move_vms
 from gitbot.planner.goals.registry import GOALS
 from gitbot.planner.holds import Late
 from gitbot.planner.plan_types import Closed, Draft
@@ -232,7 +232,7 @@ def gitbot(*words: str) -> tuple[int, str]:
     out, code = io.StringIO(), 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         try:
-            code = main(list(words)) or 0
+            main(list(words))
         except SystemExit as ended:
             code = int(ended.code or 0)
     return code, out.getvalue()
