@@ -17,23 +17,23 @@ from gitbot.intents.kinds.maintenance_window import describe as maintenance_wind
 from gitbot.intents.kinds.migration_request import describe as migration_request
 from gitbot.intents.kinds.placement_proposal import describe as placement_proposal
 from gitbot.intents.kinds.placement_rule import describe as placement_rule
+from gitbot.intents.kinds.table import TABLE
 from gitbot.intents.kinds.zone_anti_affinity import describe as zone_anti_affinity
 from gitbot.intents.metadata import ClusterMetadata, NamespacedMetadata
 from gitbot.model.text.names import API_VERSION
 
 # In the order in which `gitbot init` and the schema of a proposal present them.
-KINDS: dict[str, Kind[Any]] = {
-    kind.name: kind
-    for kind in (
-        zone_anti_affinity.KIND,
-        placement_rule.KIND,
-        load_rule.KIND,
-        maintenance_window.KIND,
-        freeze_window.KIND,
-        migration_request.KIND,
-        placement_proposal.KIND,
-    )
-}
+_ALL: tuple[Kind[Any], ...] = (
+    zone_anti_affinity.KIND,
+    placement_rule.KIND,
+    load_rule.KIND,
+    maintenance_window.KIND,
+    freeze_window.KIND,
+    migration_request.KIND,
+    placement_proposal.KIND,
+)
+KINDS: dict[str, Kind[Any]] = TABLE
+KINDS.update((kind.name, kind) for kind in _ALL)
 
 
 @cache

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from gitbot.calendar import Appointment, Occurrence
+from gitbot.calendar import Appointment, Occurrence, Schedule
 from gitbot.documents import Path, Report
 from gitbot.documents.fields import Value
 from gitbot.intents.intent import Intent, IntentSet
+from gitbot.intents.kinds.maintenance_window.spec import NodesSpec
 from gitbot.intents.request_history import RequestHistory
 from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.selectors import LabelSelector
@@ -23,12 +24,11 @@ from gitbot.model.cluster.load import ClusterLoad
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.problem import Goal
-from gitbot.model.text.instants import FOREVER
+from gitbot.model.text.instants import FOREVER, Interval
 from gitbot.model.text.names import IntentRef
 
 if TYPE_CHECKING:  # constraints load numpy
     from gitbot.constraints.moves.instances import Instances
-    from gitbot.intents.calendar_events import Agenda
     from gitbot.intents.rule_cluster import RuleCluster
 
 S = TypeVar("S", bound=Value)
@@ -102,6 +102,42 @@ class GoalInputs:
 CompiledGoals = tuple[tuple[Goal, ...], tuple[Finding, ...]]
 
 
+class AgendaView(Protocol):
+    """What a kind asks about the calendar that its events are for; see `calendar_events.Agenda`."""
+
+    @property
+    def intents(self) -> IntentSet: ...
+
+    @property
+    def zone(self) -> str | None: ...
+
+    @property
+    def announce(self) -> int: ...
+
+    @property
+    def cancelled(self) -> Collection[str]: ...
+
+    @property
+    def finished(self) -> Collection[str]: ...
+
+    @property
+    def count(self) -> Callable[[NodesSpec], int | None]: ...
+
+    def concerns(self, namespace: str) -> bool: ...
+
+    def frozen(self, time: Interval, namespace: str) -> str: ...
+
+    def openings(self, schedule: Schedule, after: int, before: int) -> tuple[Interval, ...]: ...
+
+    def event(
+        self,
+        intent: Intent,
+        kind: Literal["window", "freeze"],
+        schedule: ScheduleSpec | None,
+        occurrence: Occurrence | None,
+    ) -> Appointment: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledEntries:
     """The calendar events of an intent with a schedule: one for each occurrence.
@@ -147,7 +183,7 @@ def no_admission(_spec: Any) -> None:
     return None
 
 
-def no_entries(_agenda: Agenda, _intent: Intent, _spec: Any) -> None:
+def no_entries(_agenda: AgendaView, _intent: Intent, _spec: Any) -> None:
     return None
 
 
@@ -200,7 +236,7 @@ class Kind(Generic[S]):
     selectors: Callable[[Intent, S], Iterator[VmSelector]] = no_selectors
     healing: Callable[[S], Healing | None] = no_healing
     admission: Callable[[S], EnforcedTerm | None] = no_admission
-    entries: Callable[[Agenda, Intent, S], CalendarEntries | None] = no_entries
+    entries: Callable[[AgendaView, Intent, S], CalendarEntries | None] = no_entries
     rules: Callable[[Intent, S, RuleCluster], CompiledRules] = no_rules
     refusals: Callable[[Intent, S, Collection[str]], Iterator[Finding]] = no_refusals
     measured: (

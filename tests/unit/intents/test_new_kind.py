@@ -26,9 +26,9 @@ from gitbot.constraints.rules.zone_anti_affinity import select_vms
 from gitbot.documents import Report
 from gitbot.documents.fields import Value
 from gitbot.intents import IntentSet, ScheduleSpec
-from gitbot.intents.calendar_events import Agenda
 from gitbot.intents.intent import Intent
 from gitbot.intents.kinds.kind import (
+    AgendaView,
     CompiledGoals,
     CompiledRules,
     GoalInputs,
@@ -97,7 +97,7 @@ def selectors(intent: Intent, spec: QuietNodeSpec) -> Iterator[VmSelector]:
     yield VmSelector(path=("spec", "selector"), selector=spec.selector, namespaces=own)
 
 
-def entries(agenda: Agenda, intent: Intent, spec: QuietNodeSpec) -> ScheduledEntries:
+def entries(agenda: AgendaView, intent: Intent, spec: QuietNodeSpec) -> ScheduledEntries:
     def entry(occurrence: Occurrence | None) -> Appointment:
         event = agenda.event(intent, "freeze", spec.schedule, occurrence)
         return replace(event, what=f"quiet on {spec.node}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gitbot.calendar import Appointment, Occurrence
 from gitbot.intents.intent import Intent
 from gitbot.intents.kinds.freeze_window.check import check
 from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
 from gitbot.intents.kinds.kind import (
+    AgendaView,
     CalendarEntries,
     DatedEntries,
     Kind,
@@ -19,9 +19,6 @@ from gitbot.intents.kinds.kind import (
     VmSelector,
 )
 from gitbot.model.text.instants import compact_instant
-
-if TYPE_CHECKING:
-    from gitbot.intents.calendar_events import Agenda
 
 _MOST = 500
 _AHEAD = 400 * 86_400  # holidays have no rule that says where to look further
@@ -33,7 +30,7 @@ def _selectors(_: Intent, spec: FreezeWindowSpec) -> Iterator[VmSelector]:
         yield VmSelector(path=path, selector=spec.selector, namespaces=spec.namespaces)
 
 
-def _entries(agenda: Agenda, intent: Intent, spec: FreezeWindowSpec) -> CalendarEntries | None:
+def _entries(agenda: AgendaView, intent: Intent, spec: FreezeWindowSpec) -> CalendarEntries | None:
     if spec.namespaces is not None and not any(map(agenda.concerns, spec.namespaces)):
         return None
 

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from gitbot.calendar import Appointment, Occurrence
 from gitbot.intents.intent import Intent, IntentSet
-from gitbot.intents.kinds.kind import CompiledGoals, GoalInputs, Kind, Role, ScheduledEntries
+from gitbot.intents.kinds.kind import (
+    AgendaView,
+    CompiledGoals,
+    GoalInputs,
+    Kind,
+    Role,
+    ScheduledEntries,
+)
 from gitbot.intents.kinds.maintenance_window.check import check
 from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec, NodesSpec
 from gitbot.model.ledger.request_id import OccurrenceId
 
 if TYPE_CHECKING:  # constraints load numpy
     from gitbot.constraints.moves.instances import Instances
-    from gitbot.intents.calendar_events import Agenda
 
 
 def _takes_nodes(spec: Mapping[str, Any]) -> bool:
@@ -23,7 +29,7 @@ def _takes_nodes(spec: Mapping[str, Any]) -> bool:
     return "nodes" in spec
 
 
-def _entries(agenda: Agenda, intent: Intent, spec: MaintenanceWindowSpec) -> ScheduledEntries:
+def _entries(agenda: AgendaView, intent: Intent, spec: MaintenanceWindowSpec) -> ScheduledEntries:
     def entry(occurrence: Occurrence | None) -> Appointment:
         event = agenda.event(intent, "window", spec.schedule, occurrence)
         event = replace(event, frozen=agenda.frozen(event.time, ""))

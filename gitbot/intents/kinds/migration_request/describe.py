@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gitbot.calendar import Appointment
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.kind import (
+    AgendaView,
     CompiledGoals,
     DatedEntries,
     GoalInputs,
@@ -23,7 +24,6 @@ from gitbot.model.text.instants import FOREVER, Interval, intersect
 
 if TYPE_CHECKING:  # constraints load numpy
     from gitbot.constraints.moves.instances import Instances
-    from gitbot.intents.calendar_events import Agenda
 
 
 def _selectors(intent: Intent, spec: MigrationRequestSpec) -> Iterator[VmSelector]:
@@ -36,7 +36,7 @@ def _window(spec: MigrationRequestSpec) -> str | None:
     return spec.window
 
 
-def _entries(agenda: Agenda, intent: Intent, spec: MigrationRequestSpec) -> DatedEntries | None:
+def _entries(agenda: AgendaView, intent: Intent, spec: MigrationRequestSpec) -> DatedEntries | None:
     if not agenda.concerns(intent.ref.namespace):
         return None
     if MigrationRequestId.of(intent.ref) in agenda.finished:
@@ -47,7 +47,7 @@ def _entries(agenda: Agenda, intent: Intent, spec: MigrationRequestSpec) -> Date
 
 
 def _times(
-    agenda: Agenda, intent: Intent, spec: MigrationRequestSpec, after: int, before: int
+    agenda: AgendaView, intent: Intent, spec: MigrationRequestSpec, after: int, before: int
 ) -> Iterator[Appointment]:
     """[notBefore, deadline) inside the openings of its window."""
     start = spec.not_before if spec.not_before is not None else 0

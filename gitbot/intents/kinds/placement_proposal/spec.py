@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticKnownError
 
 from gitbot.documents.fields import Instant, Text, Value
+from gitbot.intents.kinds.table import TABLE
 from gitbot.intents.spec_fields import UNIQUE, Digest, IntentName, Labels, Name, Namespace
 
 Count = Annotated[int, Field(ge=0, le=10**9)]
@@ -13,9 +14,7 @@ Count = Annotated[int, Field(ge=0, le=10**9)]
 
 def _kinds() -> list[str]:
     """The kinds for which a proposal may carry moves."""
-    from gitbot.intents.registry import KINDS  # noqa: PLC0415 - the registry imports this module
-
-    return [kind.name for kind in KINDS.values() if kind.moves]
+    return [kind.name for kind in TABLE.values() if kind.moves]
 
 
 def _check_kind(name: str) -> str:
