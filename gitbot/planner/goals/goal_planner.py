@@ -66,7 +66,8 @@ class GoalPlanner(Generic[G]):
     Goals of a later `stage` find the VMs where earlier ones put them, and undo nothing of theirs: 0
     for what people ask for, 1 for healings, 2 for what evens out. With `order`, the planner also
     tries these goals in that order, with and without wide. `avoids_drains`: no VM goes to a node
-    that a window empties soon. `may_fail`: a preview that cannot reach the goal warns, and fails no check.
+    that a window empties soon. `may_fail`: a preview that cannot reach the goal warns, and fails no
+    check.
     """
 
     goal: type[G]
