@@ -18,7 +18,7 @@ _FIRST = ("ingest", "judging", "startup")  # what has goals stands first
 
 
 def benchmarks() -> tuple[str, ...]:
-    """The names of all benchmarks, goals first: `planner` is `tests.bench.bench_planner`."""
+    """The names of all benchmarks, goals first: `growth` is `tests.bench.bench_growth`."""
     modules = (module.name for module in pkgutil.iter_modules(tests.bench.__path__))
     names = [name.removeprefix(_PREFIX) for name in modules if name.startswith(_PREFIX)]
     return tuple(sorted(names, key=lambda name: (name not in _FIRST, name)))
