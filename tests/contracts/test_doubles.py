@@ -1,4 +1,4 @@
-"""What tests/doubles holds answers as the real adapters do, so that a double cannot lie."""
+"""Repository and ledger in memory answer as the real ones do; the forge is in test_forge."""
 
 from __future__ import annotations
 
@@ -8,40 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.adapters.git.ledger_branch import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.errors import ConflictError, ForgeError, RepositoryError
+from gitbot.errors import ConflictError, RepositoryError
 from gitbot.model.ledger.events import StopSet
 from gitbot.model.ledger.ledger import HOLD_FILE
-from gitbot.ports.forge import CheckState, CommitStatus, MergeMethod, PullState
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
-from tests.doubles.forge import MemoryForge
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.repository import MemoryRepository
 
 
-class StepClock:
-    """One second later at each look."""
-
-    def __init__(self) -> None:
-        self.present = 1_000
-
-    def now(self) -> int:
-        self.present += 1
-        return self.present
-
-    def sleep(self, seconds: int) -> None:
-        self.present += seconds
-
-
 @dataclass
 class Doors:
-    """A repository with one commit on main, a forge over it, a ledger."""
+    """A repository with one commit on main, and a ledger."""
 
     repository: Repository
-    forge: LocalForge | MemoryForge
     ledger: LedgerStore
 
     def push(self, branch: str, **files: str) -> str:
@@ -57,24 +41,16 @@ class Doors:
             branch=branch, expected=start, files=content, message=branch, time=5, parents=parents
         )
 
-    def open(self, branch: str = "work", **files: str) -> int:
-        self.push(branch, **(files or {"x": "1\n"}))
-        pull = self.forge.open_pull(
-            branch=branch, base_branch="main", title="A", body="B", labels=("b", "a")
-        )
-        return pull.number
-
 
 def real(folder: Path) -> Doors:
-    forge = LocalForge.create(folder / "bare.git", clock=StepClock(), account="alice")
+    LocalForge.create(folder / "bare.git", clock=SystemClock(), account="alice")
     repository = GitRepository.clone(str(folder / "bare.git"), folder / "mirror")
-    return Doors(repository=repository, forge=forge, ledger=GitLedgerStore(repository))
+    return Doors(repository=repository, ledger=GitLedgerStore(repository))
 
 
 def double(folder: Path) -> Doors:
-    repository = MemoryRepository()
-    forge = MemoryForge(repository, StepClock(), account="alice")
-    return Doors(repository=repository, forge=forge, ledger=MemoryLedgerStore())
+    del folder
+    return Doors(repository=MemoryRepository(), ledger=MemoryLedgerStore())
 
 
 @pytest.fixture(params=[real, double], ids=["real", "double"])
@@ -137,84 +113,6 @@ def test_branches_are_deleted_where_they_were_seen(doors: Doors) -> None:
     assert doors.repository.resolve("work") is None
     with pytest.raises(RepositoryError):
         doors.repository.commit("work")
-
-
-# The forge
-
-
-def test_a_pull_request_is_opened_once(doors: Doors) -> None:
-    number = doors.open()
-    pull = doors.forge.get_pull(number)
-    assert (pull.author, pull.state, pull.head) == (
-        "alice",
-        PullState.OPEN,
-        doors.repository.resolve("work"),
-    )
-    assert doors.open(x="2\n") == number
-    assert [item.number for item in doors.forge.list_pulls(state=PullState.OPEN)] == [number]
-    assert doors.forge.list_pulls(branch="other") == ()
-
-
-@pytest.mark.parametrize("method", list(MergeMethod))
-def test_a_merge_keeps_the_head_and_moves_the_base(doors: Doors, method: MergeMethod) -> None:
-    number = doors.open()
-    head = doors.forge.get_pull(number).head
-    merged = doors.forge.merge_pull(number, method=method, expected_head=head)
-    doors.repository.fetch()
-    assert (merged.state, merged.merged_head, merged.merged_by) == (
-        PullState.MERGED,
-        head,
-        "alice",
-    )
-    assert merged.merged_at > merged.created_at
-    assert doors.repository.commit("main").id == merged.merge_commit
-    assert doors.repository.read_blob("main", "x") == b"1\n"
-
-
-def test_a_moved_head_and_a_conflict_are_no_merge(doors: Doors) -> None:
-    number = doors.open()
-    with pytest.raises(ConflictError):
-        doors.forge.merge_pull(number, method=MergeMethod.MERGE, expected_head="0" * 40)
-    doors.push("main", x="9\n")
-    head = doors.forge.get_pull(number).head
-    with pytest.raises(ForgeError):
-        doors.forge.merge_pull(number, method=MergeMethod.MERGE, expected_head=head)
-    assert doors.forge.get_pull(number).state is PullState.OPEN
-
-
-def test_closing_ends_it_and_a_new_one_gets_a_new_number(doors: Doors) -> None:
-    number = doors.open()
-    doors.forge.close_pull(number)
-    doors.forge.close_pull(number)
-    assert doors.forge.get_pull(number).state is PullState.CLOSED
-    assert doors.open(x="3\n") == number + 1
-
-
-def test_the_sticky_comment_is_one(doors: Doors) -> None:
-    number = doors.open()
-    for text in ("one", "two", "two"):
-        doors.forge.upsert_comment(number, marker="<!-- m -->", body=f"<!-- m -->\n{text}")
-    (comment,) = doors.forge.list_comments(number)
-    assert comment.body == "<!-- m -->\ntwo"
-
-
-def test_the_newest_status_of_a_context_stands(doors: Doors) -> None:
-    head = doors.push("work", x="1\n")
-    for state in (CheckState.PENDING, CheckState.SUCCESS):
-        doors.forge.set_status(
-            head, CommitStatus(context="gitbot/plan", state=state, description="d")
-        )
-    (status,) = doors.forge.list_statuses(head)
-    assert (status.context, status.state) == ("gitbot/plan", CheckState.SUCCESS)
-
-
-def test_reviews_are_of_a_head(doors: Doors) -> None:
-    number = doors.open()
-    doors.forge.approve_pull(number, reviewer="eve")
-    pull = doors.forge.get_pull(number)
-    assert [(item.reviewer, item.approved, item.commit) for item in pull.reviews] == [
-        ("eve", True, pull.head)
-    ]
 
 
 # The ledger

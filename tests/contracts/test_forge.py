@@ -107,6 +107,7 @@ def test_merging(scene: Stage, method: MergeMethod) -> None:
     assert (merged.state, merged.merged_by, merged.merged_head) == (
         PullState.MERGED, "bob", pull.head,
     )  # fmt: skip
+    assert merged.merged_at > merged.created_at
     assert repository.resolve("main") == merged.merge_commit
     assert repository.read_blob("main", "work.yaml") == b"x\n"
     assert repository.read_blob("main", "other.yaml") == b"o\n"
@@ -157,6 +158,7 @@ def test_closing_without_a_merge(forge: Forge, repository: Repository) -> None:
     assert forge.get_pull(1).closed_at > 0
     with pytest.raises(ForgeError, match="is closed, not open"):
         forge.merge_pull(1, method=MergeMethod.MERGE, expected_head=forge.get_pull(1).head)
+    assert opened(forge, repository).number == 2
 
 
 def test_the_sticky_comment_is_edited_in_place(forge: Forge, repository: Repository) -> None:
