@@ -26,6 +26,7 @@ from gitbot.ports.forge import (
 )
 from tests.doubles.github import Fault, GitHub, Server, Trouble
 from tests.doubles.github.queue import enable_auto_merge, enqueue, settle
+from tests.doubles.github.state import Comment
 from tests.doubles.github.state import Repository as Stored
 from tests.unit.adapters.github.scripted import FakeClock
 
@@ -202,6 +203,28 @@ def test_reads_that_break_are_repeated(day: Day, operation: Callable[[Day], int]
     day.trouble(Trouble.REFUSE, "GET", times=2)
     day.trouble(Trouble.DROP, "GET", skip=1)
     assert operation(day) == 1
+
+
+def test_own_comment_is_found_beyond_the_first_pages(day: Day) -> None:
+    for number in range(1, 251):
+        identity = day.service.new_id()
+        day.stored.comments[identity] = Comment(
+            id=identity, number=1, user="ghost", body=str(number), created_at=1, updated_at=1
+        )
+    assert (comments(day), comments(day)) == (251, 251)
+
+
+def test_annotations_go_in_portions_and_a_later_run_adds_the_lost_ones(day: Day) -> None:
+    day.trouble(Trouble.REFUSE, "PATCH", times=99)
+    with pytest.raises(ForgeError):
+        checks(day)
+    day.service.faults.clear()
+    assert checks(day) == 1
+    sent = [row.request for row in day.service.journal if "/check-runs" in row.request.path]
+    sizes = [
+        len(request.body["output"]["annotations"]) for request in sent if request.method != "GET"
+    ]
+    assert max(sizes) == 50
 
 
 def test_a_write_that_never_gets_through_ends_with_what_to_do(day: Day) -> None:
