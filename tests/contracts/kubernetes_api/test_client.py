@@ -6,13 +6,9 @@ import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
 from kubernetes import client
-
-from gitbot.simulation.http import ApiServer
-from gitbot.simulation.store import with_metadata
 
 config: Any = importlib.import_module("kubernetes.config")
 watch: Any = importlib.import_module("kubernetes.watch")
@@ -63,34 +59,6 @@ def test_typed_lists_with_selectors(core: Any) -> None:
     assert {pod.metadata.owner_references[0].kind for pod in pods} == {"VirtualMachineInstance"}
 
 
-def test_pages_show_one_moment(core: Any) -> None:
-    first = core.list_node(limit=3)
-    assert first.metadata.remaining_item_count == 4
-    core.delete_node("kni-worker6")
-    rest = core.list_node(limit=10, _continue=first.metadata._continue)
-    names = [node.metadata.name for node in (*first.items, *rest.items)]
-    assert len(names) == 7
-    assert rest.metadata.resource_version == first.metadata.resource_version
-    assert len(core.list_node().items) == 6
-
-
-def test_lists_at_an_exact_version(core: Any) -> None:
-    version = core.list_node(limit=1).metadata.resource_version
-    core.delete_node("kni-worker6")
-    exact = {"resource_version_match": "Exact"}
-    assert len(core.list_node(resource_version=version, **exact).items) == 7
-    assert len(core.list_node().items) == 6
-    later = str(int(version) + 100_000)
-    assert refusal(lambda: core.list_node(resource_version=later, **exact))[0] == 504
-
-
-def test_a_token_that_is_too_old_answers_410(core: Any, face: ApiServer) -> None:
-    token = core.list_node(limit=3).metadata._continue
-    face.handler.pages.forget()
-    code, _ = refusal(lambda: core.list_node(limit=3, _continue=token))
-    assert code == 410
-
-
 def test_custom_objects_are_created_read_patched_and_deleted(custom: Any) -> None:
     group, version, namespace, plural = KUBEVIRT
     custom.create_namespaced_custom_object(
@@ -129,22 +97,6 @@ def test_refusals_have_kubernetes_codes(core: Any, custom: Any) -> None:
     assert refusal(lambda: core.read_namespaced_pod("absent", "default"))[0] == 404
 
 
-def test_a_watch_tells_every_change_from_a_version_on(core: Any, face: ApiServer) -> None:
-    listed = core.list_namespaced_config_map("default")
-    stored = core.create_namespaced_config_map("default", {"metadata": {"name": "a"}})
-    core.patch_namespaced_config_map("a", "default", {"data": {"k": "v"}})
-    core.delete_namespaced_config_map("a", "default")
-    events = watch.Watch().stream(
-        core.list_namespaced_config_map,
-        "default",
-        resource_version=listed.metadata.resource_version,
-        timeout_seconds=2,
-    )
-    seen = [(event["type"], event["object"].metadata.name) for event in events]
-    assert seen == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
-    assert stored.metadata.uid
-
-
 def test_a_watch_follows_selectors(core: Any) -> None:
     version = core.list_node().metadata.resource_version
     core.patch_node("kni-worker", {"metadata": {"labels": {"x": "1"}}})
@@ -154,18 +106,6 @@ def test_a_watch_follows_selectors(core: Any) -> None:
         core.list_node, label_selector="x=1", resource_version=version, timeout_seconds=2
     )
     assert [event["type"] for event in events] == ["ADDED", "MODIFIED", "DELETED"]
-
-
-def test_a_watch_from_a_forgotten_version_expires(core: Any, face: ApiServer) -> None:
-    with face.lock:
-        store = face.cluster.store
-        node = store.get("Node", ("", "kni-worker"))
-        for index in range(20_100):
-            node = store.replace(with_metadata(node, annotations={"n": str(index)}))
-    stream = watch.Watch().stream(core.list_node, resource_version="2", timeout_seconds=2)
-    with pytest.raises(client.ApiException) as expired:
-        list(stream)
-    assert expired.value.status == 410
 
 
 def test_patches_of_all_three_kinds(core: Any, api: Any) -> None:
@@ -179,30 +119,3 @@ def test_patches_of_all_three_kinds(core: Any, api: Any) -> None:
     api.set_default_header("Content-Type", "application/merge-patch+json")
     core.patch_node("kni-worker", {"spec": {"unschedulable": True}})
     assert core.read_node("kni-worker").spec.unschedulable is True
-
-
-def test_an_eviction_of_a_launcher_pod_is_refused_and_marks_the_vm(core: Any, custom: Any) -> None:
-    pod = core.list_namespaced_pod("customapp", label_selector="vm.kubevirt.io/name=jumpbox").items[
-        0
-    ]
-    eviction = client.V1Eviction(metadata=client.V1ObjectMeta(name=pod.metadata.name))
-    evict = lambda: core.create_namespaced_pod_eviction(  # noqa: E731
-        pod.metadata.name, "customapp", eviction
-    )
-    assert refusal(evict)[0] == 429
-    listed = custom.list_namespaced_custom_object(*KUBEVIRT)["items"]
-    assert [item["spec"]["priority"] for item in listed] == ["system-critical"]
-
-
-def test_the_server_tells_its_own_time(face: ApiServer) -> None:
-    with urlopen(f"{face.url}/version", timeout=10) as answer:
-        assert " Dec 2025 " in answer.headers["Date"]
-
-
-def test_the_status_subresource_writes_the_status_alone(custom: Any, core: Any) -> None:
-    core.patch_node_status("kni-worker", {"status": {"nodeInfo": {"bootID": "b"}}})
-    assert core.read_node("kni-worker").status.node_info.boot_id == "b"
-    machines = ("kubevirt.io", "v1", "customapp", "virtualmachines", "jumpbox")
-    before = custom.get_namespaced_custom_object(*machines)
-    custom.patch_namespaced_custom_object(*machines, {"status": {"ready": False}})
-    assert custom.get_namespaced_custom_object(*machines)["status"] == before["status"]

@@ -12,7 +12,6 @@ import pytest
 from gitbot.simulation import ApiServer, Runner, SimulatedCluster
 from gitbot.simulation.building import node
 from gitbot.simulation.http.run_server import TICK
-from gitbot.simulation.http.watch_requests import Watch
 from tests.doubles.workloads import deployment
 
 
@@ -45,20 +44,10 @@ def ask(
 @pytest.mark.parametrize(
     ("method", "path", "body", "code", "reason"),
     [
-        ("GET", "/api/v1/nonsense", None, 404, "NotFound"),
-        ("GET", "/api/v1/unknowns", None, 404, "NotFound"),
         ("GET", "/apis/kubevirt.io/v9", None, 404, "NotFound"),
         ("GET", "/api/v1/nodes/a/eviction", None, 404, "NotFound"),
         ("GET", "/api/v1/namespaces/default/nodes", None, 404, "NotFound"),
-        ("POST", "/api/v1/nodes/a", {}, 405, "MethodNotAllowed"),
         ("POST", "/api/v1/nodes", b"{", 400, "BadRequest"),
-        ("POST", "/api/v1/nodes", b"[]", 400, "BadRequest"),
-        ("POST", "/api/v1/nodes", {"kind": "Pod", "metadata": {}}, 400, "BadRequest"),
-        ("POST", "/api/v1/nodes?dryRun=Some", {"metadata": {"name": "x"}}, 422, "Invalid"),
-        ("PUT", "/api/v1/nodes/a", {"metadata": {"name": "b"}}, 400, "BadRequest"),
-        ("GET", "/api/v1/nodes?limit=many", None, 400, "BadRequest"),
-        ("GET", "/api/v1/nodes?continue=xyz", None, 400, "BadRequest"),
-        ("GET", "/api/v1/nodes?labelSelector=%3Dx", None, 400, "BadRequest"),
     ],
 )
 def test_requests_that_are_refused(
@@ -67,15 +56,6 @@ def test_requests_that_are_refused(
     with ApiServer(cluster) as face:
         answered, status = ask(face, path, method=method, body=body)
     assert (answered, status["reason"], status["kind"]) == (code, reason, "Status")
-
-
-def test_a_patch_of_an_unknown_kind_is_refused(cluster: SimulatedCluster) -> None:
-    with ApiServer(cluster) as face:
-        for media in ("text/plain", "application/cbor"):
-            code, _ = ask(
-                face, "/api/v1/nodes/a", method="PATCH", body={"a": 1}, Content_Type=media
-            )
-            assert code == 415
 
 
 def test_an_object_that_no_controller_can_digest_is_survived(cluster: SimulatedCluster) -> None:
@@ -115,26 +95,6 @@ def test_metadata_only_and_aggregated_discovery(cluster: SimulatedCluster) -> No
     assert groups["kind"] == "APIGroupDiscoveryList"
     assert plain["kind"] == "APIGroupList"
     assert group["preferredVersion"]["groupVersion"] == "kubevirt.io/v1"
-
-
-def test_a_collection_is_deleted_by_selector(cluster: SimulatedCluster) -> None:
-    cluster.apply([node("c", labels={"x": "y"})])
-    with ApiServer(cluster) as face:
-        ask(face, "/api/v1/nodes?labelSelector=x%3Dy", method="DELETE")
-        _, listed = ask(face, "/api/v1/nodes")
-    assert [item["metadata"]["name"] for item in listed["items"]] == ["a", "b"]
-
-
-def test_a_watch_starts_with_what_is_there_and_says_when_that_is_over(
-    cluster: SimulatedCluster,
-) -> None:
-    path = "/api/v1/nodes?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
-    with ApiServer(cluster) as face, urlopen(f"{face.url}{path}&timeoutSeconds=1") as answer:
-        events = [json.loads(line) for line in answer.read().splitlines()]
-    assert [event["type"] for event in events] == ["ADDED", "ADDED", "BOOKMARK", "BOOKMARK"]
-    end = events[2]["object"]["metadata"]
-    assert end["annotations"] == {"k8s.io/initial-events-end": "true"}
-    assert end["resourceVersion"] == str(cluster.store.version)
 
 
 def test_stopping_ends_open_watches_and_idle_connections(cluster: SimulatedCluster) -> None:
@@ -183,12 +143,3 @@ def test_a_runner_hands_over_what_made_it_fail(cluster: SimulatedCluster) -> Non
             time.sleep(TICK)
         with pytest.raises(ValueError, match="broken"):
             runner.stop()
-
-
-def test_a_watch_from_too_far_back_expires(cluster: SimulatedCluster) -> None:
-    short = SimulatedCluster(history=5)
-    short.apply([node("a"), node("b"), node("c")])
-    with ApiServer(short) as face:
-        code, status = ask(face, "/api/v1/nodes?watch=true&resourceVersion=1")
-    assert (code, status["reason"]) == (410, "Expired")
-    assert Watch.__doc__

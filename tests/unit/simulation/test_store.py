@@ -41,51 +41,6 @@ def test_the_same_seed_gives_the_same_names_and_uids() -> None:
     assert story(1) != story(2)
 
 
-def test_creation_fills_what_the_server_fills(store: Store) -> None:
-    metadata = store.create(config_map(generateName="x-"))["metadata"]
-    assert metadata["name"].startswith("x-")
-    assert len(metadata["name"]) == len("x-") + 5
-    assert metadata["creationTimestamp"] == "2025-12-01T00:00:00Z"
-    assert "generation" not in metadata  # config maps have none
-    assert len(metadata["uid"]) == 36
-
-
-@pytest.mark.parametrize(
-    ("change", "code", "reason"),
-    [
-        ({"resourceVersion": "1"}, 409, "Conflict"),
-        ({"uid": "another"}, 409, "Conflict"),
-        ({"name": "absent"}, 404, "NotFound"),
-    ],
-)
-def test_writes_that_are_refused(
-    store: Store, change: dict[str, str], code: int, reason: str
-) -> None:
-    stored = store.create(config_map("a"))
-    with pytest.raises(ApiError) as refused:
-        store.replace({**stored, "metadata": {**stored["metadata"], **change}, "data": {"k": "v"}})
-    assert (refused.value.code, refused.value.reason) == (code, reason)
-
-
-def test_the_same_name_twice_is_refused(store: Store) -> None:
-    store.create(config_map("a"))
-    with pytest.raises(ApiError) as refused:
-        store.create(config_map("a"))
-    assert (refused.value.code, refused.value.reason) == (409, "AlreadyExists")
-    assert refused.value.message == 'configmaps "a" already exists'
-
-
-def test_finalizers_hold_an_object_until_they_are_gone(store: Store) -> None:
-    stored = store.create(config_map("a", finalizers=["x/y"]))
-    store.delete("ConfigMap", ("default", "a"))
-    marked = store.get("ConfigMap", ("default", "a"))
-    assert marked["metadata"]["deletionTimestamp"] == "2025-12-01T00:00:00Z"
-    metadata = {k: v for k, v in marked["metadata"].items() if k != "finalizers"}
-    store.replace({**marked, "metadata": metadata})
-    assert store.find("ConfigMap", ("default", "a")) is None
-    assert stored["metadata"]["finalizers"] == ["x/y"]
-
-
 def test_history_tells_every_change_and_says_when_it_is_too_short() -> None:
     store = Store(seed=0, now=lambda: 0, history=3)
     start = store.version
