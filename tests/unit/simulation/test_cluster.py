@@ -6,8 +6,6 @@ import pytest
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, condition_of
-from gitbot.ports.clock import Clock
-from gitbot.ports.cluster import Cluster
 from gitbot.simulation.building import guest, kubevirt, machine, namespace, node
 from gitbot.simulation.kubectl_drain import drain
 from gitbot.simulation.port import MIGRATION, SimulatedPort
@@ -41,16 +39,6 @@ def web(replicas: int = 2) -> dict[str, Any]:
 def home(cluster: SimulatedCluster, name: str = "db") -> str:
     found = cluster.get("VirtualMachineInstance", name, "app")
     return str(at(found, "status", "nodeName", default=""))
-
-
-def test_the_port_is_a_cluster_and_a_clock() -> None:
-    port = SimulatedPort(cluster_with())
-    as_cluster: Cluster = port
-    as_clock: Clock = port
-    before = as_clock.now()
-    as_clock.sleep(90)
-    assert as_cluster.server_time() == before + 90
-    assert as_cluster.name == "simulated"
 
 
 def test_a_deployment_replaces_what_is_deleted_and_scales() -> None:
@@ -264,27 +252,6 @@ def test_without_webhooks_nothing_is_created_and_deletes_still_work() -> None:
     cluster.set_dials(webhooks_down=False)
     cluster.advance(600)
     assert home(cluster) in ("b", "c")
-
-
-def test_the_hold_flag_is_a_config_map() -> None:
-    port = SimulatedPort(cluster_with(namespace("gitbot")))
-    assert port.hold_flag() is None
-    port.set_hold_flag("night shift")
-    port.set_hold_flag("still")
-    assert port.hold_flag() == "still"
-    port.set_hold_flag(None)
-    port.set_hold_flag(None)
-    assert port.hold_flag() is None
-
-
-def test_node_labels_below_the_prefix_are_set_and_removed() -> None:
-    cluster = cluster_with()
-    port = SimulatedPort(cluster)
-    port.patch_node_labels("a", {"placement.gitbot.dev/state": "draining"})
-    assert at(cluster.list("Node")[0], "metadata", "labels")["placement.gitbot.dev/state"]
-    port.patch_node_labels("a", {"placement.gitbot.dev/state": None})
-    labels = at(cluster.list("Node")[0], "metadata", "labels")
-    assert "placement.gitbot.dev/state" not in labels
 
 
 def test_events_about_a_vm_are_told_oldest_first() -> None:
