@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import sys
 import time
 from collections import Counter
@@ -16,6 +15,7 @@ from unittest.mock import patch
 from gitbot.policy import policy_files
 from gitbot.wiring import workspace
 from tests.torture.history import ACTS, history_of
+from tests.torture.many import many
 from tests.torture.telling import tell
 
 BATCH = 50
@@ -66,15 +66,6 @@ def batch(bounds: tuple[int, int]) -> Sum:
     return found
 
 
-def many(seeds: int, *, start: int = 0, jobs: int = 1) -> Iterator[Sum]:
-    bounds = [(at, min(at + BATCH, start + seeds)) for at in range(start, start + seeds, BATCH)]
-    if jobs == 1:
-        yield from map(batch, bounds)
-        return
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        yield from pool.imap_unordered(batch, bounds)
-
-
 def first(start: int, seeds: int) -> int:
     with reading_once():
         for seed in range(start, start + seeds):
@@ -115,7 +106,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.first:
         return first(given.start, given.seeds)
     total = Sum()
-    for part in many(given.seeds, start=given.start, jobs=given.jobs):
+    for part in many(batch, given.seeds, start=given.start, jobs=given.jobs, size=BATCH):
         total.add(part)
     report(total)
     return 1 if total.broken else 0

@@ -35,9 +35,7 @@ class Outcome:
 
     broken: str
     hits: frozenset[tuple[str, str]]
-    transitions: frozenset[tuple[str, str]]
     created: int
-    lines: int  # of the ledger, at the end
     trace: tuple[str, ...] = ()
 
 
@@ -205,8 +203,6 @@ def _played(schedule: Schedule, *, trace: bool) -> Outcome:
     return Outcome(
         broken=broken,
         hits=frozenset(run.wire.hits),
-        transitions=frozenset(run.witness.transitions),
         created=len(run.world.log),
-        lines=len(run.branch.ledger.events),
         trace=tuple(run.wire.trace or ()),
     )

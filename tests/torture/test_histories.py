@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.torture.apart import searched
 from tests.torture.history import Act, History, history_of
 from tests.torture.telling import tell
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def histories(*arguments: str) -> str:
-    """In a process of its own, so that it is not traced for coverage."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "tests.torture.histories", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stdout[-4000:] + finished.stderr[-2000:]
-    return finished.stdout
 
 
 def test_one_seed_is_one_history() -> None:
@@ -55,14 +39,14 @@ def test_what_was_found_stays_mended(name: str) -> None:
 
 @pytest.mark.timeout(300)
 def test_some_histories() -> None:
-    said = histories("--seeds", "25")
+    said = searched("tests.torture.histories", "--seeds", "25")
     assert re.search(r"25 histories, \d+ acts, \d\d+ migrations created, 0 broken", said), said
 
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 def test_ten_thousand_histories() -> None:
-    said = histories("--seeds", "10000", "--jobs", "2")
+    said = searched("tests.torture.histories", "--seeds", "10000", "--jobs", "2")
     assert re.search(r"10000 histories, \d{6} acts, \d{4,} migrations created, 0 broken", said), (
         said
     )

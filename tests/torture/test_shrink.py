@@ -20,9 +20,7 @@ def played(schedule: Schedule) -> Outcome:
     return Outcome(
         broken=broken if LOST in schedule.faults else "",
         hits=NOTHING,
-        transitions=NOTHING,
         created=0,
-        lines=0,
     )
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gitbot.workflows.apply import run as apply_run
-from tests.torture.many import Sum, batch, read_sum
+from tests.torture.apart import searched
 from tests.torture.run import REPORT, play
 from tests.torture.schedule import MOMENTS, Bot, Deed, Fault, Schedule, schedule_of
 
@@ -151,39 +148,14 @@ def test_a_run_leaves_the_reports_of_other_tests_alone() -> None:
     assert apply_run.report is REPORT
 
 
-def test_sums_of_ranges_are_added_in_any_order() -> None:
-    parts = [read_sum(batch(bounds).text()) for bounds in ((20, 30), (0, 8), (8, 20))]
-    total, whole = Sum(), batch((0, 30))
-    for part in parts:
-        total.add(part)
-    total.seconds = whole.seconds
-    assert total == whole
-    with pytest.raises(ValueError, match="seeds 8 to 19 are counted already"):
-        total.add(parts[-1])
-
-
-def torture(*arguments: str) -> str:
-    """In a process of its own, so that it is not traced for coverage."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "tests.torture", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stdout[-4000:] + finished.stderr[-2000:]
-    return finished.stdout
-
-
 @pytest.mark.timeout(600)
 def test_two_thousand_schedules() -> None:
-    said = torture("--seeds", "2000", "--jobs", "2")
+    said = searched("tests.torture", "--seeds", "2000", "--jobs", "2")
     assert re.search(r"2000 runs, \d{4} migrations created, 0 broken, 0 empty cells", said), said
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_hundred_thousand_schedules() -> None:
-    said = torture("--seeds", "100000", "--jobs", "2", "--start", "2000")
+    said = searched("tests.torture", "--seeds", "100000", "--jobs", "2", "--start", "2000")
     assert re.search(r"100000 runs, \d+ migrations created, 0 broken, 0 empty cells", said), said

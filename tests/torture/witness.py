@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -52,7 +52,6 @@ class Witness:
     open_until: Callable[[str, str], int | None]  # by process and request: as the base that it read
     refused: Callable[[str, str], bool]  # by process and VM: whether a rule of that base forbids it
     known: dict[str, Known] = field(default_factory=lambda: defaultdict(Known))
-    transitions: Counter[tuple[str, str]] = field(default_factory=Counter)
     found: str = ""
     by_person: dict[str, int] = field(default_factory=dict)  # nodes that a person cordoned: when
 
@@ -183,7 +182,6 @@ class Witness:
         assert isinstance(event, MoveApproved | MoveChanged)
         request = fold_requests(before, "prod").get(event.request)
         record = request.moves.get(event.move) if request is not None else None
-        self.transitions[(str(record.state) if record else "", str(event.state))] += 1
         what = f"move {event.move} of {event.request}"
         if record is not None and record.final:
             self.fail("I3", f"{who} writes {event.state} for {what}, which is {record.state}")
