@@ -7,7 +7,8 @@ from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.text.instants import Interval
 from gitbot.workflows.apply import apply
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import NOW, Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
+from tests.doubles.tiny_cluster import NOW
 
 
 def pending() -> Stage:

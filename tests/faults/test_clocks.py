@@ -11,7 +11,8 @@ from gitbot.workflows.apply import apply
 from gitbot.workflows.apply.run import ASK_FORGE
 from gitbot.workflows.apply.waiting import LOOK_ANYWAY, POLL
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import NOW, Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
+from tests.doubles.tiny_cluster import NOW
 
 
 def test_a_clock_that_steps_back_delays_no_look_and_no_question_to_the_forge(

@@ -12,7 +12,7 @@ from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply
 from tests.doubles.ledger import moves_of
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
 
 
 class Killed(BaseException):

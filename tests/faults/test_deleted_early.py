@@ -11,8 +11,8 @@ from gitbot.errors import ClusterError, ForgeError, UnreachableError
 from gitbot.model.ledger.events import KnownEvent
 from gitbot.workflows.apply import apply, hold, resume
 from tests.doubles.moves import a_move
+from tests.doubles.stage import Stage, a_plan
 from tests.faults.test_crashes import Killed
-from tests.unit.workflows.doubles import Stage, a_plan
 
 
 @pytest.fixture

@@ -22,8 +22,9 @@ from gitbot.ports.cluster import Gate, no_gate
 from gitbot.workflows.apply import apply, cancel
 from tests.doubles.ledger import moves_of
 from tests.doubles.moves import a_move
+from tests.doubles.stage import Stage, a_plan
+from tests.doubles.tiny_cluster import TinyCluster, copied
 from tests.faults.test_crashes import Killed
-from tests.unit.workflows.doubles import Stage, TinyCluster, a_plan, copied
 
 REQUEST = "request/db/one"
 FILE = f"requests/prod/{REQUEST}.jsonl"

@@ -14,8 +14,9 @@ from gitbot.model.text.instants import Interval
 from gitbot.workflows.apply import apply, cancel
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.watch import reconcile
+from tests.doubles.stage import Stage
+from tests.doubles.tiny_cluster import NOW
 from tests.faults.pending import merge_another, pending
-from tests.unit.workflows.doubles import NOW, Stage
 
 
 class Silent:

@@ -18,7 +18,7 @@ from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import reconcile
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
 from tests.unit.workflows.story import HEAD, REQUEST, RULE, Story
 
 RULES = "\n  validations: [{"

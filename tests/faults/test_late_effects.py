@@ -12,8 +12,9 @@ from gitbot.model.text.instants import Interval
 from gitbot.workflows.apply import apply, cancel, hold
 from tests.doubles.ledger import last_move
 from tests.doubles.moves import a_move
+from tests.doubles.stage import Stage, a_plan
+from tests.doubles.tiny_cluster import NOW
 from tests.faults.test_crashes import Killed
-from tests.unit.workflows.doubles import NOW, Stage, a_plan
 
 REQUEST = "request/db/one"
 

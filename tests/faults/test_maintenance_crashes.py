@@ -11,8 +11,8 @@ from gitbot.execution.nodes import STATE_LABEL
 from gitbot.model.ledger.request_id import OccurrenceId, RequestId
 from gitbot.workflows.apply import apply, returned
 from tests.doubles.moves import a_move
+from tests.doubles.stage import Stage, a_plan
 from tests.faults.test_crashes import KillAt, Killed, install
-from tests.unit.workflows.doubles import Stage, a_plan
 
 OCCURRENCE = OccurrenceId(window="fw", id="o1")
 LATER = OccurrenceId(window="fw", id="o2")

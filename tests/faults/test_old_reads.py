@@ -12,7 +12,7 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.workflows.apply import apply
 from gitbot.workflows.apply.snapshot_sanity import PATIENCE, SnapshotSanity
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
 
 REQUEST = "request/db/one"
 

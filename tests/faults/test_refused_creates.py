@@ -18,9 +18,9 @@ from gitbot.workflows.apply import apply
 from gitbot.workflows.apply.held_claims import MOST_UNANSWERED
 from gitbot.workflows.ledger.writer import Journal
 from tests.doubles.moves import a_move
+from tests.doubles.stage import Stage, a_plan
 from tests.faults.test_crashes import Killed
 from tests.unit.execution.scene import World, migration, move
-from tests.unit.workflows.doubles import Stage, a_plan
 
 REQUEST = "request/db/one"
 LATER = 200

@@ -17,7 +17,8 @@ from gitbot.workflows.apply import apply, cancel, hold, resume
 from gitbot.workflows.ledger.anchor import CONTEXT, LOOK_BACK, WITHOUT, anchor_of, rollback_reason
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import Stage, a_plan, no_trouble
+from tests.doubles.stage import Stage, a_plan
+from tests.doubles.tiny_cluster import no_trouble
 
 
 def a_stage() -> Stage:

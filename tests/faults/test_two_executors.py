@@ -19,8 +19,8 @@ from gitbot.model.text.instants import Interval
 from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply, hold, resume
 from tests.doubles.moves import a_move
+from tests.doubles.stage import Stage, a_plan
 from tests.faults.test_crashes import Killed, a_stage, end_of, install, run_to_the_end
-from tests.unit.workflows.doubles import Stage, a_plan
 
 
 class OtherRunAt:

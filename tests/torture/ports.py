@@ -23,11 +23,11 @@ from gitbot.ports.cluster import Gate, no_gate
 from gitbot.ports.forge import CheckRun, ForgeCapabilities, Issue, PullRequest, PullState
 from tests.doubles.forge import MemoryForge
 from tests.doubles.repository import MemoryRepository
+from tests.doubles.tiny_cluster import NOW
 from tests.torture.loop import Killed
 from tests.torture.wire import Line
 from tests.torture.witness import Witness
 from tests.torture.world import Look, World
-from tests.unit.workflows.doubles import NOW
 
 OLD = 4  # changes by which an old list is behind
 

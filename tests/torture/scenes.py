@@ -27,8 +27,9 @@ from gitbot.workflows.core.revision_engine import RevisionEngine
 from tests.doubles.forge import MemoryForge
 from tests.doubles.moves import a_move
 from tests.doubles.repository import MemoryRepository
+from tests.doubles.stage import TinyBase, a_plan
+from tests.doubles.tiny_cluster import NOW
 from tests.torture.schedule import Schedule
-from tests.unit.workflows.doubles import NOW, TinyBase, a_plan
 
 OCCURRENCE = OccurrenceId(window="rack", id="20270115T080000Z")
 DRAIN = "drain/rack/20270115T080000Z"

@@ -11,8 +11,9 @@ from typing import Any
 
 from gitbot.errors import ClusterRefused
 from gitbot.kubernetes.objects import KubernetesObject
+from tests.doubles.tiny_cluster import NOW
+from tests.doubles.tiny_objects import HOST, tiny_instance, tiny_migration, tiny_node
 from tests.torture.loop import Loop
-from tests.unit.workflows.doubles import HOST, NOW, ZONE
 
 ZONES = {"a": "east", "b": "east", "c": "west", "d": "west"}
 PATIENCE = 300_000  # milliseconds until KubeVirt gives up a target that takes nothing
@@ -68,23 +69,10 @@ class World:
         return NOW + self.loop.now // 1000
 
     def add_node(self, name: str) -> None:
-        self.nodes[name] = {
-            "kind": "Node",
-            "metadata": {"name": name, "labels": {HOST: name, ZONE: ZONES[name]}},
-            "spec": {},
-            "status": {
-                "conditions": [{"type": "Ready", "status": "True"}],
-                "nodeInfo": {"bootID": f"boot-{name}"},
-            },
-        }
+        self.nodes[name] = tiny_node(name, ZONES[name])
 
     def add_instance(self, name: str, node: str) -> None:
-        self.instances[name] = {
-            "kind": "VirtualMachineInstance",
-            "metadata": {"namespace": "db", "name": name, "uid": f"uid-{name}"},
-            "spec": {"domain": {}},
-            "status": {"nodeName": node, "phase": "Running"},
-        }
+        self.instances[name] = tiny_instance(name, node)
 
     def look(self) -> Look:
         if self._look is None or self._look.version != self.version:
@@ -121,12 +109,7 @@ class World:
     ) -> KubernetesObject:
         self._uids += 1
         self.changed()
-        stored: dict[str, Any] = {
-            "kind": "VirtualMachineInstanceMigration",
-            "metadata": {**metadata, "namespace": "db", "name": name, "uid": f"vmim-{self._uids}"},
-            "spec": spec,
-            "status": {"phase": "Pending"},
-        }
+        stored = tiny_migration(name, spec, metadata, uid=f"vmim-{self._uids}")
         self.migrations[name] = stored
         self._starts[name] = self.loop.now
         self.loop.at(self.loop.now + 2500, lambda: self._begin(name, stored["metadata"]["uid"]))

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from gitbot.adapters.signals import Stop, StoppableClock, stop_on_signals
-from tests.unit.workflows.doubles import NOW, TestClock
+from tests.doubles.tiny_cluster import NOW, TestClock
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

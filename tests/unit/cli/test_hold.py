@@ -20,7 +20,7 @@ from gitbot.wiring import clusters
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.core.context import RunContext
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
 
 HINT = "kubectl create configmap gitbot-hold -n gitbot --from-literal=reason="
 

@@ -26,43 +26,18 @@ from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import Move, PlacementPlan
 from gitbot.model.plan.problem import Limits, PlacementProblem
 from tests.doubles.moves import a_move
+from tests.doubles.tiny_objects import tiny_instance, tiny_migration, tiny_node
 
 NOW = 1_800_000_000
 OCCURRENCE = OccurrenceId(window="fw", id="o1")
-HOST = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
-
-
-def node(name: str, zone: str = "east", **spec: Any) -> dict[str, Any]:
-    return {
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {HOST: name, ZONE: zone}},
-        "spec": spec,
-        "status": {
-            "conditions": [{"type": "Ready", "status": "True"}],
-            "nodeInfo": {"bootID": "first"},
-        },
-    }
-
-
-def instance(name: str, on: str, **status: Any) -> dict[str, Any]:
-    return {
-        "kind": "VirtualMachineInstance",
-        "metadata": {"namespace": "db", "name": name, "uid": f"uid-{name}"},
-        "status": {"nodeName": on, "phase": "Running", **status},
-    }
 
 
 def migration(
     name: str, vm: str, phase: str, *, own: bool = True, uid: str = "", **status: Any
 ) -> dict[str, Any]:
     labels = {"app.kubernetes.io/managed-by": "gitbot"} if own else {}
-    return {
-        "kind": "VirtualMachineInstanceMigration",
-        "metadata": {"namespace": "db", "name": name, "uid": uid or f"m-{name}", "labels": labels},
-        "spec": {"vmiName": vm},
-        "status": {"phase": phase, **status},
-    }
+    uid = uid or f"m-{name}"
+    return tiny_migration(name, {"vmiName": vm}, {"labels": labels}, uid=uid, phase=phase, **status)
 
 
 def move(vm: str, source: str, to: str, number: int = 1, **fields: Any) -> Move:
@@ -87,8 +62,8 @@ class World:
     @classmethod
     def of(cls, *nodes: str, **vms: str) -> World:
         return cls(
-            nodes={name: node(name) for name in nodes},
-            vms={name: instance(name, on) for name, on in vms.items()},
+            nodes={name: tiny_node(name) for name in nodes},
+            vms={name: tiny_instance(name, on) for name, on in vms.items()},
         )
 
     def approve(

@@ -14,7 +14,10 @@ from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.problem import Limits, PlacementProblem
 from gitbot.model.text.names import IntentRef
-from tests.unit.execution.scene import HOST, NOW, ZONE, World, instance, migration, move, node
+from tests.doubles.tiny_objects import HOST, ZONE
+from tests.doubles.tiny_objects import tiny_instance as instance
+from tests.doubles.tiny_objects import tiny_node as node
+from tests.unit.execution.scene import NOW, World, migration, move
 
 ONE, TWO = (NamespacedName(namespace="db", name=name) for name in ("one", "two"))
 

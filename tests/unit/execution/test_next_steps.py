@@ -14,7 +14,8 @@ from gitbot.model.plan.plan import Move, MoveRef
 from gitbot.model.plan.problem import Freeze, Limits
 from gitbot.model.text.instants import Interval
 from gitbot.model.text.names import IntentRef
-from tests.unit.execution.scene import NOW, World, instance, migration, move
+from tests.doubles.tiny_objects import tiny_instance as instance
+from tests.unit.execution.scene import NOW, World, migration, move
 
 
 @pytest.fixture

@@ -462,7 +462,7 @@ def ready(world: World, **fields: Any) -> None:
     [
         ("Rebooted", "second", "True", True),
         ("Rebooted", "second", "False", False),
-        ("Rebooted", "first", "True", False),
+        ("Rebooted", "boot-a", "True", False),
         ("Rebooted", "", "True", False),
         ("Command", "second", "True", False),
         ("Uncordoned", "second", "True", False),

@@ -15,7 +15,9 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.problem import Freeze
 from gitbot.model.text.instants import Interval
 from gitbot.model.text.names import IntentRef
-from tests.unit.execution.scene import NOW, World, instance, move, node
+from tests.doubles.tiny_objects import tiny_instance as instance
+from tests.doubles.tiny_objects import tiny_node as node
+from tests.unit.execution.scene import NOW, World, move
 
 HOURS = (Interval(start=NOW - 60, end=NOW + 100),)
 

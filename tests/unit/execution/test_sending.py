@@ -15,7 +15,8 @@ from gitbot.model.ledger.events import Claim, MoveState
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.text.instants import Interval
-from tests.unit.execution.scene import NOW, World, instance, move
+from tests.doubles.tiny_objects import tiny_instance as instance
+from tests.unit.execution.scene import NOW, World, move
 
 UNTIL = NOW + FENCE.send
 OTHER = Claim(executor="other", epoch=2, judged=9, until=UNTIL)

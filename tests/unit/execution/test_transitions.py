@@ -14,7 +14,7 @@ from gitbot.published.ledger_lines import chain
 from gitbot.workflows.apply import apply
 from tests.doubles.ledger import moves_of
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "ledger.md"
 BEGIN, END = "<!-- transitions -->\n", "<!-- /transitions -->\n"

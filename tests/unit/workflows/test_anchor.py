@@ -16,7 +16,7 @@ from gitbot.workflows.ledger.anchor import (
 )
 from gitbot.workflows.ledger.writer import Journal
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ from gitbot.workflows.core.stop_conditions import MAX_SKEW
 from gitbot.workflows.ledger.writer import LOST_RACES
 from tests.doubles.ledger import last_move, moves_of
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import NOW, Stage, TinyBase, a_plan, no_trouble
+from tests.doubles.stage import Stage, TinyBase, a_plan
+from tests.doubles.tiny_cluster import NOW, no_trouble
 
 
 @pytest.fixture

@@ -27,7 +27,8 @@ from gitbot.workflows.check import publish
 from gitbot.workflows.ledger.kept_plans import plan_of
 from gitbot.workflows.propose import propose
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import NOW, Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
+from tests.doubles.tiny_cluster import NOW
 from tests.unit.workflows.story import REQUEST, RULE, Story
 
 

@@ -22,8 +22,11 @@ from gitbot.workflows.apply.snapshot_sanity import (
     is_stale_look,
     no_pending_creation,
 )
-from tests.unit.execution.scene import NOW, World, instance, move, node
-from tests.unit.workflows.doubles import Stage, TinyCluster
+from tests.doubles.stage import Stage
+from tests.doubles.tiny_cluster import TinyCluster
+from tests.doubles.tiny_objects import tiny_instance as instance
+from tests.doubles.tiny_objects import tiny_node as node
+from tests.unit.execution.scene import NOW, World, move
 
 
 def seen(nodes: str = "abcd", version: str = "", **vms: str) -> ClusterSnapshot:

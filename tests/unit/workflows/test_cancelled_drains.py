@@ -12,7 +12,8 @@ from gitbot.model.ledger.request_id import OccurrenceId
 from gitbot.model.text.instants import Interval
 from gitbot.workflows.apply import apply, cancel, note_cancelled, returned
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import NOW, Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
+from tests.doubles.tiny_cluster import NOW
 
 OCCURRENCE = OccurrenceId(window="fw", id="o1")
 DRAIN = OCCURRENCE.drain

@@ -16,7 +16,8 @@ from gitbot.model.text.instants import Interval
 from gitbot.published import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.workflows.apply import apply, note_cancelled
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import NOW, Stage, TinyBase, a_plan
+from tests.doubles.stage import Stage, TinyBase, a_plan
+from tests.doubles.tiny_cluster import NOW
 from tests.unit.workflows.test_cancelled_drains import (
     DRAIN,
     OCCURRENCE,

@@ -10,8 +10,9 @@ from gitbot.execution.executor_types import Approval, Approved
 from gitbot.policy import read_policies
 from gitbot.workflows.apply import apply
 from tests.doubles.moves import a_move
+from tests.doubles.stage import Stage, a_plan
+from tests.doubles.tiny_cluster import NOW
 from tests.unit.policy.test_judging import policy
-from tests.unit.workflows.doubles import NOW, Stage, a_plan
 from tests.unit.workflows.test_cancelled_drains import (
     DRAIN,
     a_stage,

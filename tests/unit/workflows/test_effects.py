@@ -40,8 +40,9 @@ from gitbot.model.ledger.request_id import RequestId
 from gitbot.workflows.apply.effects import cordon, perform_effect, report_moves, with_last_event
 from gitbot.workflows.apply.held_claims import HeldClaims
 from gitbot.workflows.core.context import Progress, RunContext
+from tests.doubles.stage import Stage, TinyBase
+from tests.doubles.tiny_cluster import NOW
 from tests.unit.execution.scene import World, move
-from tests.unit.workflows.doubles import NOW, Stage, TinyBase
 
 REQUEST = RequestId.read("request/db/one")
 TOLD = "db/one: a -> c"

@@ -29,7 +29,7 @@ from gitbot.workflows.apply import (
 )
 from gitbot.workflows.ask import status
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
 
 VMS = {"one": "a", "two": "b", "three": "a", "four": "b"}
 

@@ -10,7 +10,7 @@ from gitbot.model.ledger.ledger import concern_file
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.workflows.ledger.writer import Journal, retried
 from tests.doubles.ledger import MemoryLedgerStore
-from tests.unit.workflows.doubles import NOW, TestClock
+from tests.doubles.tiny_cluster import NOW, TestClock
 
 
 def push(journal: Journal) -> None:

@@ -10,7 +10,7 @@ from gitbot.workflows.apply import apply
 from gitbot.workflows.approval.read_approvals import read_approvals
 from gitbot.workflows.propose import propose
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
 from tests.unit.workflows.story import RULE, Story
 
 

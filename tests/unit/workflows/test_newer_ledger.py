@@ -9,7 +9,7 @@ from gitbot.workflows.ask import Query, history, status
 from gitbot.workflows.propose import propose
 from tests.doubles.ledger import of_newer_gitbot
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
 from tests.unit.workflows.story import CLUSTER, REQUEST, Story
 
 FILE = "requests/prod/request/db/one.jsonl"

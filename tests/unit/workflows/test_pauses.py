@@ -21,7 +21,8 @@ from gitbot.workflows.core.published_snapshots import snapshot_branch
 from gitbot.workflows.ledger.writer import LOST_RACES, MINUTE, PUSHES, Journal, retried
 from gitbot.workflows.watch import reconcile
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import NOW, Stage, a_plan
+from tests.doubles.stage import Stage, a_plan
+from tests.doubles.tiny_cluster import NOW
 from tests.unit.workflows.story import REQUEST, RULE, Story
 
 

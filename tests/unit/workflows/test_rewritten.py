@@ -17,7 +17,7 @@ from gitbot.model.ledger.events import (
 from gitbot.model.ledger.ledger import Ledger, concern_file, pull_file, request_file
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.workflows.approval.base_history import seen_commits
-from tests.unit.workflows.doubles import NOW
+from tests.doubles.tiny_cluster import NOW
 
 REQUEST = RequestId.read("request/db/one")
 TERMS = MoveTerms(

@@ -11,8 +11,9 @@ from gitbot.execution.executor_types import CreateMigration, Steps
 from gitbot.model.ledger.events import Claim, MoveState
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.workflows.apply.held_claims import HeldClaim, HeldClaims
+from tests.doubles.stage import Stage
+from tests.doubles.tiny_cluster import NOW
 from tests.unit.execution.scene import World, move
-from tests.unit.workflows.doubles import NOW, Stage
 
 UNTIL = NOW + FENCE.send
 
