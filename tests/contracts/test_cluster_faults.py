@@ -184,26 +184,16 @@ def test_a_server_that_refuses_exact_versions_is_read_without(connect: Connect) 
 @pytest.mark.parametrize(
     ("path", "rule"),
     [
-        (
-            PODS,
-            (
-                'grant {apiGroups: [""], resources: ["pods"], verbs: ["list"]} '
-                "in a ClusterRole or Role"
-            ),
-        ),
-        (
-            "/api/v1/nodes",
-            'grant {apiGroups: [""], resources: ["nodes"], verbs: ["list"]} in a ClusterRole',
-        ),
-        (
-            "/apis/kubevirt.io/v1/virtualmachineinstances",
-            (
-                'grant {apiGroups: ["kubevirt.io"], resources: ["virtualmachineinstances"], '
-                'verbs: ["list"]} in a ClusterRole or Role'
-            ),
-        ),
+        (PODS,
+         ('grant {apiGroups: [""], resources: ["pods"], verbs: ["list"]} '
+          "in a ClusterRole or Role")),
+        ("/api/v1/nodes",
+         'grant {apiGroups: [""], resources: ["nodes"], verbs: ["list"]} in a ClusterRole'),
+        ("/apis/kubevirt.io/v1/virtualmachineinstances",
+         ('grant {apiGroups: ["kubevirt.io"], resources: ["virtualmachineinstances"], '
+          'verbs: ["list"]} in a ClusterRole or Role')),
     ],
-)
+)  # fmt: skip
 def test_a_missing_right_is_named_with_the_rule(connect: Connect, path: str, rule: str) -> None:
     with (
         ScriptedServer(times(9, path, status(403, "Forbidden", "no"))) as server,

@@ -65,31 +65,19 @@ def test_a_field_of_another_type_is_refused_or_answered(data: st.DataObject) -> 
 @pytest.mark.parametrize(
     ("kind", "fields", "words"),
     [
-        (
-            "Node",
-            {"metadata": {"labels": {"gen": 5}}},
-            "metadata.labels[...]: found a number, expected a text",
-        ),
-        (
-            "Node",
-            {"spec": {"taints": [{"key": "a", "effect": []}]}},
-            "spec.taints[0].effect: found a list, expected a text",
-        ),
-        (
-            "Pod",
-            {"spec": {"nodeSelector": {"a": True}}},
-            "spec.nodeSelector[...]: found true or false",
-        ),
-        (
-            "Pod",
-            {"spec": {"affinity": {"podAffinity": []}}},
-            "spec.affinity.podAffinity: found a list",
-        ),
+        ("Node", {"metadata": {"labels": {"gen": 5}}},
+         "metadata.labels[...]: found a number, expected a text"),
+        ("Node", {"spec": {"taints": [{"key": "a", "effect": []}]}},
+         "spec.taints[0].effect: found a list, expected a text"),
+        ("Pod", {"spec": {"nodeSelector": {"a": True}}},
+         "spec.nodeSelector[...]: found true or false"),
+        ("Pod", {"spec": {"affinity": {"podAffinity": []}}},
+         "spec.affinity.podAffinity: found a list"),
         ("Pod", {"spec": {"containers": [{"ports": [{"hostPort": "80"}]}]}}, "hostPort"),
         ("Service", {"spec": {"selector": ["app"]}}, "spec.selector: found a list"),
         ("CSINode", {"spec": {"drivers": [{"allocatable": {"count": 10**30}}]}}, "count"),
     ],
-)
+)  # fmt: skip
 def test_the_field_that_is_wrong_is_named(kind: str, fields: Object, words: str) -> None:
     versions = {"CSINode": "storage.k8s.io/v1"}
     metadata = {"name": "it", **fields.get("metadata", {})}

@@ -38,32 +38,18 @@ class Effect:
 
 EFFECTS = (
     Effect(call="create", writes=("create_migration", "append"), schedule=CREATE),
-    Effect(
-        call="delete",
-        writes=("delete_migration", "append"),
-        schedule=replace(
-            CREATE, takes=25, deeds=(Deed(what="cancel", moment="answered", number=1),)
-        ),
-    ),
+    Effect(call="delete", writes=("delete_migration", "append"),
+        schedule=replace(CREATE, takes=25, deeds=(Deed(what="cancel", moment="answered",
+            number=1),))),
     Effect(call="cordon", writes=("set_unschedulable", "append"), schedule=DRAIN),
     Effect(call="label", writes=("patch_node_labels", "append"), schedule=DRAIN),
-    Effect(
-        call="uncordon",
-        writes=("set_unschedulable", "append"),
-        schedule=replace(DRAIN, deeds=(Deed(what="cancel", moment="cordoned", number=1),)),
-    ),
-    Effect(
-        call="anchor",
-        writes=("set_ledger_anchor", "append"),
-        schedule=replace(CREATE, anchored=True),
-    ),
-    Effect(
-        call="report",
-        writes=("set_check", "set_labels", "upsert_issue", "append"),
-        schedule=replace(CREATE, reports=True),
-        pushes=2,
-    ),
-)
+    Effect(call="uncordon", writes=("set_unschedulable", "append"),
+        schedule=replace(DRAIN, deeds=(Deed(what="cancel", moment="cordoned", number=1),))),
+    Effect(call="anchor", writes=("set_ledger_anchor", "append"),
+        schedule=replace(CREATE, anchored=True)),
+    Effect(call="report", writes=("set_check", "set_labels", "upsert_issue", "append"),
+        schedule=replace(CREATE, reports=True), pushes=2),
+)  # fmt: skip
 LOST = Fault(call="create", number=1, how="answer lost")
 MOMENTS = ("before", "on its way", "answered", "half recorded")
 NEXT = ("the same bot", "another bot", "its window is over", "a person cancels")

@@ -59,115 +59,50 @@ def test_good_schedules(schedule: Schedule) -> None:
 @pytest.mark.parametrize(
     ("schedule", "expected"),
     [
-        (
-            schedule("2027-01-03", start="1999-12-06T22:00"),
-            ["error start calendar/invalid-start: found year 1999, expected 2000 to 2199"],
-        ),
-        (
-            schedule("2027-01-03", time_zone=""),
-            [
-                (
-                    "error timeZone calendar/missing-zone: found no time zone, expected an IANA "
-                    "name such as Europe/Madrid; give timeZone here, or for the cluster "
-                    "in .gitbot.yaml"
-                )
-            ],
-        ),
-        (
-            schedule("2300-01-01", start="2200-01-01T00:00", recurrence="FREQ=SECONDLY"),
-            [
-                "error start calendar/invalid-start: found year 2200, expected 2000 to 2199",
-                (
-                    "error recurrence calendar/invalid-recurrence: found SECONDLY, expected FREQ "
-                    "to be one of YEARLY, MONTHLY, WEEKLY, DAILY, HOURLY"
-                ),
-                "error exclude[0] calendar/invalid-exclude: found year 2300, expected 2000 to 2199",
-            ],
-        ),
-        (
-            schedule("2027-01-04"),
-            ["warning exclude[0] calendar/excludes-nothing: no occurrence starts on 2027-01-04"],
-        ),
-        (
-            schedule(recurrence="FREQ=MONTHLY;BYMONTHDAY=31;BYMONTH=2"),
-            [
-                (
-                    "error recurrence calendar/never-occurs: FREQ=MONTHLY;BYMONTHDAY=31;BYMONTH=2 "
-                    "never occurs from 2026-12-06T22:00:00 on; change the rule, start or exclude"
-                )
-            ],
-        ),
-        (
-            schedule(recurrence="FREQ=DAILY;UNTIL=20200101"),
-            [
-                (
-                    "error recurrence calendar/never-occurs: FREQ=DAILY;UNTIL=20200101 "
-                    "never occurs from 2026-12-06T22:00:00 on; change the rule, start or exclude"
-                )
-            ],
-        ),
-        (
-            schedule("2026-12-06", recurrence=""),
-            ["error exclude[0] calendar/never-occurs: 2026-12-06 excludes the only occurrence"],
-        ),
-        (
-            schedule(recurrence="FREQ=DAILY", duration="PT25H"),
-            [
-                (
-                    "error duration calendar/overlap: the occurrence of 2026-12-06T22:00 lasts 1 d "
-                    "1 h and runs into the next one of 2026-12-07T22:00; expected at most 1 d"
-                )
-            ],
-        ),
+        (schedule("2027-01-03", start="1999-12-06T22:00"),
+         ["error start calendar/invalid-start: found year 1999, expected 2000 to 2199"]),
+        (schedule("2027-01-03", time_zone=""),
+         [("error timeZone calendar/missing-zone: found no time zone, expected an IANA "
+          "name such as Europe/Madrid; give timeZone here, or for the cluster "
+          "in .gitbot.yaml")]),
+        (schedule("2300-01-01", start="2200-01-01T00:00", recurrence="FREQ=SECONDLY"),
+         ["error start calendar/invalid-start: found year 2200, expected 2000 to 2199",
+          ("error recurrence calendar/invalid-recurrence: found SECONDLY, expected FREQ "
+          "to be one of YEARLY, MONTHLY, WEEKLY, DAILY, HOURLY"),
+          "error exclude[0] calendar/invalid-exclude: found year 2300, expected 2000 to 2199"]),
+        (schedule("2027-01-04"),
+         ["warning exclude[0] calendar/excludes-nothing: no occurrence starts on 2027-01-04"]),
+        (schedule(recurrence="FREQ=MONTHLY;BYMONTHDAY=31;BYMONTH=2"),
+         [("error recurrence calendar/never-occurs: FREQ=MONTHLY;BYMONTHDAY=31;BYMONTH=2 "
+          "never occurs from 2026-12-06T22:00:00 on; change the rule, start or exclude")]),
+        (schedule(recurrence="FREQ=DAILY;UNTIL=20200101"),
+         [("error recurrence calendar/never-occurs: FREQ=DAILY;UNTIL=20200101 "
+          "never occurs from 2026-12-06T22:00:00 on; change the rule, start or exclude")]),
+        (schedule("2026-12-06", recurrence=""),
+         ["error exclude[0] calendar/never-occurs: 2026-12-06 excludes the only occurrence"]),
+        (schedule(recurrence="FREQ=DAILY", duration="PT25H"),
+         [("error duration calendar/overlap: the occurrence of 2026-12-06T22:00 lasts 1 d "
+          "1 h and runs into the next one of 2026-12-07T22:00; expected at most 1 d")]),
         # a day of 23 hours: P1D overlaps only in the night when clocks go forward
-        (
-            schedule(recurrence="FREQ=DAILY", duration="P1D"),
-            [
-                (
-                    "error duration calendar/overlap: the occurrence of 2027-03-27T22:00 lasts 1 d "
-                    "and runs into the next one of 2027-03-28T22:00; expected at most 23 h"
-                )
-            ],
-        ),
-        (
-            schedule(start="2026-03-29T02:30", duration="PT1H", recurrence=""),
-            [
-                (
-                    "error start calendar/start-in-gap: 2026-03-29T02:30:00 does not exist in "
-                    "Europe/Madrid: clocks go forward over it; "
-                    "choose a time before or after the change"
-                )
-            ],
-        ),
-        (
-            schedule(start="2026-10-25T02:30", duration="PT1H", recurrence=""),
-            [
-                (
-                    "warning start calendar/start-repeated: 2026-10-25T02:30:00 occurs twice in "
-                    "Europe/Madrid: the first counts"
-                )
-            ],
-        ),
-        (
-            schedule(
-                start="2026-03-22T02:30",
-                duration="PT1H",
-                recurrence="FREQ=WEEKLY;UNTIL=20270101",
-            ),
-            [
-                (
-                    "warning recurrence calendar/occurrence-lost: the occurrence of "
-                    "2026-03-29T02:30 Europe/Madrid does not exist (clocks go forward): it is lost"
-                ),
-                (
-                    "warning recurrence calendar/occurrence-repeated: the occurrence of "
-                    "2026-10-25T02:30 Europe/Madrid occurs twice (clocks go back): "
-                    "only the first counts"
-                ),
-            ],
-        ),
+        (schedule(recurrence="FREQ=DAILY", duration="P1D"),
+         [("error duration calendar/overlap: the occurrence of 2027-03-27T22:00 lasts 1 d "
+          "and runs into the next one of 2027-03-28T22:00; expected at most 23 h")]),
+        (schedule(start="2026-03-29T02:30", duration="PT1H", recurrence=""),
+         [("error start calendar/start-in-gap: 2026-03-29T02:30:00 does not exist in "
+          "Europe/Madrid: clocks go forward over it; "
+          "choose a time before or after the change")]),
+        (schedule(start="2026-10-25T02:30", duration="PT1H", recurrence=""),
+         [("warning start calendar/start-repeated: 2026-10-25T02:30:00 occurs twice in "
+          "Europe/Madrid: the first counts")]),
+        (schedule(start="2026-03-22T02:30", duration="PT1H",
+         recurrence="FREQ=WEEKLY;UNTIL=20270101"),
+         [("warning recurrence calendar/occurrence-lost: the occurrence of "
+          "2026-03-29T02:30 Europe/Madrid does not exist (clocks go forward): it is lost"),
+          ("warning recurrence calendar/occurrence-repeated: the occurrence of "
+          "2026-10-25T02:30 Europe/Madrid occurs twice (clocks go back): "
+          "only the first counts")]),
     ],
-)
+)  # fmt: skip
 def test_problems(schedule: Schedule, expected: list[str]) -> None:
     assert said(schedule) == expected
 

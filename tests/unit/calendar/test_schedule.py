@@ -35,60 +35,36 @@ def schedule(start: str, duration: str = "PT1H", rule: str = "", *exclude: str) 
         # a fixed start that occurs twice: the first counts
         (schedule("2026-10-25T02:30"), ["2026-10-25T00:30 2026-10-25T01:30"]),
         # a recurrence loses 02:30 of 2026-03-29 and does not count it; 2026-10-25 has it once
-        (
-            schedule("2026-03-22T02:30", "PT1H", "FREQ=WEEKLY;COUNT=3"),
-            [
-                "2026-03-22T01:30 2026-03-22T02:30",
-                "2026-04-05T00:30 2026-04-05T01:30",
-                "2026-04-12T00:30 2026-04-12T01:30",
-            ],
-        ),
-        (
-            schedule("2026-10-18T02:30", "PT1H", "FREQ=WEEKLY;COUNT=3"),
-            [
-                "2026-10-18T00:30 2026-10-18T01:30",
-                "2026-10-25T00:30 2026-10-25T01:30",
-                "2026-11-01T01:30 2026-11-01T02:30",
-            ],
-        ),
+        (schedule("2026-03-22T02:30", "PT1H", "FREQ=WEEKLY;COUNT=3"),
+         ["2026-03-22T01:30 2026-03-22T02:30", "2026-04-05T00:30 2026-04-05T01:30",
+          "2026-04-12T00:30 2026-04-12T01:30"]),
+        (schedule("2026-10-18T02:30", "PT1H", "FREQ=WEEKLY;COUNT=3"),
+         ["2026-10-18T00:30 2026-10-18T01:30", "2026-10-25T00:30 2026-10-25T01:30",
+          "2026-11-01T01:30 2026-11-01T02:30"]),
         # the first Sunday of a month; an excluded one; the year's end
-        (
-            schedule("2026-12-06T22:00", "PT4H", "FREQ=MONTHLY;BYDAY=1SU;COUNT=3", "2027-01-03"),
-            ["2026-12-06T21:00 2026-12-07T01:00", "2027-02-07T21:00 2027-02-08T01:00"],
-        ),
-        (
-            schedule("2026-12-31T23:30", "PT1H", "FREQ=DAILY;COUNT=2"),
-            ["2026-12-31T22:30 2026-12-31T23:30", "2027-01-01T22:30 2027-01-01T23:30"],
-        ),
+        (schedule("2026-12-06T22:00", "PT4H", "FREQ=MONTHLY;BYDAY=1SU;COUNT=3", "2027-01-03"),
+         ["2026-12-06T21:00 2026-12-07T01:00", "2027-02-07T21:00 2027-02-08T01:00"]),
+        (schedule("2026-12-31T23:30", "PT1H", "FREQ=DAILY;COUNT=2"),
+         ["2026-12-31T22:30 2026-12-31T23:30", "2027-01-01T22:30 2027-01-01T23:30"]),
         # the start counts only if it matches
-        (
-            schedule("2026-12-07T22:00", "PT1H", "FREQ=WEEKLY;BYDAY=WE;COUNT=1"),
-            ["2026-12-09T21:00 2026-12-09T22:00"],
-        ),
+        (schedule("2026-12-07T22:00", "PT1H", "FREQ=WEEKLY;BYDAY=WE;COUNT=1"),
+         ["2026-12-09T21:00 2026-12-09T22:00"]),
         # until: local, UTC, and a whole day
-        (
-            schedule("2026-12-01T22:00", "PT1H", "FREQ=DAILY;UNTIL=20261202T220000"),
-            ["2026-12-01T21:00 2026-12-01T22:00", "2026-12-02T21:00 2026-12-02T22:00"],
-        ),
-        (
-            schedule("2026-12-01T22:00", "PT1H", "FREQ=DAILY;UNTIL=20261202T205959Z"),
-            ["2026-12-01T21:00 2026-12-01T22:00"],
-        ),
-        (
-            schedule("2026-12-01T22:00", "PT1H", "FREQ=DAILY;UNTIL=20261202"),
-            ["2026-12-01T21:00 2026-12-01T22:00", "2026-12-02T21:00 2026-12-02T22:00"],
-        ),
+        (schedule("2026-12-01T22:00", "PT1H", "FREQ=DAILY;UNTIL=20261202T220000"),
+         ["2026-12-01T21:00 2026-12-01T22:00", "2026-12-02T21:00 2026-12-02T22:00"]),
+        (schedule("2026-12-01T22:00", "PT1H", "FREQ=DAILY;UNTIL=20261202T205959Z"),
+         ["2026-12-01T21:00 2026-12-01T22:00"]),
+        (schedule("2026-12-01T22:00", "PT1H", "FREQ=DAILY;UNTIL=20261202"),
+         ["2026-12-01T21:00 2026-12-01T22:00", "2026-12-02T21:00 2026-12-02T22:00"]),
         # leap days
-        (
-            schedule("2028-02-29T12:00", "PT1H", "FREQ=YEARLY;COUNT=2"),
-            ["2028-02-29T11:00 2028-02-29T12:00", "2032-02-29T11:00 2032-02-29T12:00"],
-        ),
+        (schedule("2028-02-29T12:00", "PT1H", "FREQ=YEARLY;COUNT=2"),
+         ["2028-02-29T11:00 2028-02-29T12:00", "2032-02-29T11:00 2032-02-29T12:00"]),
         # nothing
         (schedule("2026-12-06T22:00", "PT1H", "", "2026-12-06"), []),
         (schedule("2026-12-06T22:00", "PT1H", "FREQ=MONTHLY;BYMONTHDAY=31;BYMONTH=2"), []),
         (schedule("2026-12-06T22:00", "PT1H", "FREQ=HOURLY;INTERVAL=24;BYHOUR=5"), []),
     ],
-)
+)  # fmt: skip
 def test_occurrences(value: Schedule, expected: list[str]) -> None:
     found = occurrences(value, after=0, before=FOREVER)
     printed = [

@@ -51,11 +51,8 @@ REFUSED: list[tuple[Callable[[str], Any], str, str]] = [
     (calendar.instant, "2026-02-29T00:00Z", "that month has 28 days"),
     (calendar.instant, "2026-04-31T00:00Z", "that month has 30 days"),
     (calendar.instant, "2026-00-01T00:00Z", "there is no month 0"),
-    (
-        calendar.instant,
-        "2026-12-06T24:00Z",
-        "hours go from 00 to 23, minutes and seconds to 59, offsets to 23:59",
-    ),
+    (calendar.instant, "2026-12-06T24:00Z",
+     "hours go from 00 to 23, minutes and seconds to 59, offsets to 23:59"),
     (calendar.instant, "1969-12-31T23:59Z", "correct the year"),
     (calendar.instant, "9999-12-31T23:59-12:00", "correct the year"),
     (calendar.instant, "0000-01-01T00:00Z", "there is no year 0"),
@@ -63,11 +60,8 @@ REFUSED: list[tuple[Callable[[str], Any], str, str]] = [
     (calendar.instant, "٢٠٢٦-12-06T22:00Z", 'write it as "2026-12-06T22:00+01:00"'),
     (calendar.local_time, "2026-12-06", 'write it as "2026-12-06T22:00"'),
     (calendar.local_date, "2026-12-6", 'write it as "2027-01-03"'),
-    (
-        calendar.local_date,
-        "9999-12-32",
-        "hours go from 00 to 23, minutes and seconds to 59, offsets to 23:59",
-    ),
+    (calendar.local_date, "9999-12-32",
+     "hours go from 00 to 23, minutes and seconds to 59, offsets to 23:59"),
     (calendar.zone, "europe/madrid", "did you mean Europe/Madrid?"),
     (calendar.zone, "Factory", "write a place, as Europe/Madrid, or UTC"),
     (calendar.zone, "../UTC", "write a place, as Europe/Madrid, or UTC"),
@@ -80,16 +74,9 @@ REFUSED: list[tuple[Callable[[str], Any], str, str]] = [
     (calendar.duration, "P9999999999999999D", _DURATION),
     (calendar.local_time, "22:00", _LOCAL_TIME),
     (calendar.local_time, "2026-12-06 22:00", _LOCAL_TIME),
-    (
-        calendar.local_time,
-        "2026-12-06T22:00Z",
-        'write "2026-12-06T22:00" and the zone as timeZone',
-    ),
-    (
-        calendar.local_time,
-        "2026-12-06T22:00+01:00",
-        'write "2026-12-06T22:00" and the zone as timeZone',
-    ),
+    (calendar.local_time, "2026-12-06T22:00Z", 'write "2026-12-06T22:00" and the zone as timeZone'),
+    (calendar.local_time, "2026-12-06T22:00+01:00",
+     'write "2026-12-06T22:00" and the zone as timeZone'),
     (calendar.local_time, "2026-12-06T24:00", _HOURS),
     (calendar.local_time, "2026-13-06T22:00", "there is no month 13"),
     (calendar.local_time, "2026-02-30T22:00", "that month has 28 days"),
@@ -105,7 +92,7 @@ REFUSED: list[tuple[Callable[[str], Any], str, str]] = [
     (calendar.zone, "../../etc/passwd", _ZONE),
     (calendar.zone, "+01:00", _ZONE),
     (calendar.zone, "x\0y", _ZONE),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("read", "text", "value"), READ)

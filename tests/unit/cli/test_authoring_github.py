@@ -72,33 +72,19 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
 
 
 ASKED = [
-    (
-        ("move", "vm/jumpbox", "-n", "customapp", "--to", "kni-worker5", "--reason", "maintenance"),
-        "Move customapp/jumpbox to kni-worker5",
-        "move/customapp-move-jumpbox",
-        "customapp/move-jumpbox.yaml",
-        {"vms": {"names": ["jumpbox"]}, "target": {"node": "kni-worker5"}, "reason": "Maintenance"},
-    ),
-    (
-        ("drain", "kni-worker6", "--start", "2199-01-01T22:00", "--for", "4h", "--return", "never"),
-        "Empty kni-worker6 from 2199-01-01 22:00 Europe/Madrid",
-        "drain/drain-kni-worker6",
-        "drain-kni-worker6.yaml",
-        {
-            "nodes": {"names": ["kni-worker6"]},
-            "schedule": {
-                "start": "2199-01-01T22:00", "timeZone": "Europe/Madrid", "duration": "PT4H"
-            },
-            "returnHome": "Never",
-        },
-    ),
-    (
-        ("keep-apart", "-l", "kubevirt.io/domain=mssql2016", "-n", "customapp", "--zones"),
-        "Keep VMs with kubevirt.io/domain=mssql2016 in customapp apart: at most 1 in a zone",
-        "rule/customapp-mssql2016-apart",
-        "customapp/mssql2016-apart.yaml",
-        {"selector": {"matchLabels": {"kubevirt.io/domain": "mssql2016"}}},
-    ),
+    (("move", "vm/jumpbox", "-n", "customapp", "--to", "kni-worker5", "--reason", "maintenance"),
+     "Move customapp/jumpbox to kni-worker5", "move/customapp-move-jumpbox",
+     "customapp/move-jumpbox.yaml",
+     {"vms": {"names": ["jumpbox"]}, "target": {"node": "kni-worker5"}, "reason": "Maintenance"}),
+    (("drain", "kni-worker6", "--start", "2199-01-01T22:00", "--for", "4h", "--return", "never"),
+     "Empty kni-worker6 from 2199-01-01 22:00 Europe/Madrid", "drain/drain-kni-worker6",
+     "drain-kni-worker6.yaml",
+     {"nodes": {"names": ["kni-worker6"]}, "schedule": {"start": "2199-01-01T22:00",
+      "timeZone": "Europe/Madrid", "duration": "PT4H"}, "returnHome": "Never"}),
+    (("keep-apart", "-l", "kubevirt.io/domain=mssql2016", "-n", "customapp", "--zones"),
+     "Keep VMs with kubevirt.io/domain=mssql2016 in customapp apart: at most 1 in a zone",
+     "rule/customapp-mssql2016-apart", "customapp/mssql2016-apart.yaml",
+     {"selector": {"matchLabels": {"kubevirt.io/domain": "mssql2016"}}}),
 ]  # fmt: skip
 
 

@@ -239,32 +239,16 @@ def requests(cpu: str, memory: str = "0") -> dict[str, Any]:
         ({"containers": [requests("100u")]}, 1),
         ({"containers": [requests("0.0011"), requests("1100u")]}, 4),
         ({"containers": [requests("1")], "initContainers": [requests("3")]}, 3000),
-        (
-            {
-                "containers": [requests("1")],
-                "initContainers": [{**requests("2"), "restartPolicy": "Always"}, requests("3")],
-            },
-            5000,
-        ),
-        (
-            {
-                "containers": [requests("1")],
-                "initContainers": [requests("3"), {**requests("2"), "restartPolicy": "Always"}],
-            },
-            3000,
-        ),
+        ({"containers": [requests("1")], "initContainers": [{**requests("2"),
+         "restartPolicy": "Always"}, requests("3")]}, 5000),
+        ({"containers": [requests("1")], "initContainers": [requests("3"), {**requests("2"),
+         "restartPolicy": "Always"}]}, 3000),
         ({"containers": [requests("1")], "overhead": {"cpu": "250m"}}, 1250),
-        (
-            {
-                "containers": [requests("1")],
-                "resources": {"requests": {"cpu": "4"}},
-                "overhead": {"cpu": "250m"},
-            },
-            4250,
-        ),
+        ({"containers": [requests("1")], "resources": {"requests": {"cpu": "4"}},
+         "overhead": {"cpu": "250m"}}, 4250),
         ({"containers": [{"resources": {"limits": {"cpu": "2"}}}]}, 2000),
     ],
-)
+)  # fmt: skip
 def test_10_requests_are_added_up_as_the_scheduler_does(spec: dict[str, Any], milli: int) -> None:
     """Sidecars by order, pod level over the sum, overhead on top, milli rounded up by container."""
     found = Pod.from_object({"metadata": {"name": "p"}, "spec": spec})

@@ -56,26 +56,10 @@ def moving(objects: Objects, name: str, to: str) -> PlacementPlan:
         ([cache(), vm("app", on="a-1", affinity=near("cache"))], "cache", "b-1", False),
         ([cache(), vm("app", on="a-1", affinity=near("cache"))], "cache", "a-2", True),
         ([cache(), vm("app", on="a-1", affinity=near("cache", HOSTNAME))], "cache", "a-2", False),
-        (
-            [
-                cache(),
-                vm("cache-2", on="a-2", labels={"app": "cache"}),
-                vm("app", on="a-1", affinity=near("cache")),
-            ],
-            "cache",
-            "b-1",
-            True,
-        ),
-        (
-            [
-                cache(),
-                pod("sidekick", on="a-2", labels={"app": "cache"}),
-                vm("app", on="a-1", affinity=near("cache")),
-            ],
-            "cache",
-            "b-1",
-            True,
-        ),
+        ([cache(), vm("cache-2", on="a-2", labels={"app": "cache"}), vm("app", on="a-1",
+         affinity=near("cache"))], "cache", "b-1", True),
+        ([cache(), pod("sidekick", on="a-2", labels={"app": "cache"}), vm("app", on="a-1",
+         affinity=near("cache"))], "cache", "b-1", True),
         ([cache("b-1"), vm("app", on="a-1", affinity=near("cache"))], "cache", "a-2", True),
         ([cache("b-1"), vm("app", on="a-1", affinity=near("cache"))], "cache", "a-1", True),
         (webs("a-1", "b-1"), "web-2", "a-2", False),
@@ -98,7 +82,7 @@ def moving(objects: Objects, name: str, to: str) -> PlacementPlan:
         "counted without a constraint of its own",
         "not counted",
     ],
-)
+)  # fmt: skip
 def test_a_move_keeps_what_other_vms_require(
     objects: Objects, name: str, to: str, lawful: bool
 ) -> None:

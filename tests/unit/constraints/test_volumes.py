@@ -91,27 +91,15 @@ def on(key: str, *values: str) -> list[dict[str, Any]]:
     ("objects", "plugin", "reason"),
     [
         ([], "VolumeRestrictions", 'persistentvolumeclaim "disk" not found'),
-        (
-            [claim(), storage_class("Immediate")],
-            "VolumeBinding",
-            "pod has unbound immediate PersistentVolumeClaims",
-        ),
+        ([claim(), storage_class("Immediate")], "VolumeBinding",
+         "pod has unbound immediate PersistentVolumeClaims"),
         ([claim()], "VolumeBinding", "pod has unbound immediate PersistentVolumeClaims"),
-        (
-            [{**claim(volume="v"), "status": {"phase": "Lost"}}],
-            "VolumeBinding",
-            'persistentvolumeclaim "disk" bound to non-existent persistentvolume "v"',
-        ),
-        (
-            [
-                claim(volume="v", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}),
-                volume(),
-            ],
-            "VolumeBinding",
-            'persistentvolumeclaim "disk" is being deleted',
-        ),
+        ([{**claim(volume="v"), "status": {"phase": "Lost"}}], "VolumeBinding",
+         'persistentvolumeclaim "disk" bound to non-existent persistentvolume "v"'),
+        ([claim(volume="v", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}), volume()],
+         "VolumeBinding", 'persistentvolumeclaim "disk" is being deleted'),
     ],
-)
+)  # fmt: skip
 def test_some_claims_refuse_the_pod_before_any_node(
     objects: list[KubernetesObject], plugin: str, reason: str
 ) -> None:
@@ -189,58 +177,23 @@ def test_a_volume_that_is_gone_or_far_away_is_named() -> None:
     [
         ([storage_class()], ("a-1", "b-1", "bare")),
         ([storage_class(provisioner="kubernetes.io/no-provisioner")], ()),
-        (
-            [
-                storage_class(
-                    allowedTopologies=[{"matchLabelExpressions": [{"key": ZONE, "values": ["b"]}]}]
-                )
-            ],
-            ("b-1",),
-        ),
-        (
-            [
-                storage_class(provisioner="kubernetes.io/no-provisioner"),
-                volume(terms=on(ZONE, "a")),
-            ],
-            ("a-1",),
-        ),
-        (
-            [
-                storage_class(provisioner="kubernetes.io/no-provisioner"),
-                volume(capacity={"storage": "5Gi"}),
-            ],
-            (),
-        ),
-        (
-            [
-                storage_class(provisioner="kubernetes.io/no-provisioner"),
-                volume(claimRef={"namespace": "customapp", "name": "another"}),
-            ],
-            (),
-        ),
-        (
-            [
-                storage_class(provisioner="kubernetes.io/no-provisioner"),
-                volume(claimRef={"namespace": "customapp", "name": "disk"}, accessModes=[]),
-            ],
-            ("a-1", "b-1", "bare"),
-        ),
-        (
-            [
-                storage_class(provisioner="kubernetes.io/no-provisioner"),
-                volume(volumeMode="Block"),
-            ],
-            (),
-        ),
-        (
-            [
-                storage_class(provisioner="kubernetes.io/no-provisioner"),
-                volume(accessModes=["ReadWriteOnce"]),
-            ],
-            (),
-        ),
+        ([storage_class(allowedTopologies=[{"matchLabelExpressions": [{"key": ZONE,
+         "values": ["b"]}]}])], ("b-1",)),
+        ([storage_class(provisioner="kubernetes.io/no-provisioner"), volume(terms=on(ZONE, "a"))],
+         ("a-1",)),
+        ([storage_class(provisioner="kubernetes.io/no-provisioner"),
+         volume(capacity={"storage": "5Gi"})], ()),
+        ([storage_class(provisioner="kubernetes.io/no-provisioner"),
+         volume(claimRef={"namespace": "customapp", "name": "another"})], ()),
+        ([storage_class(provisioner="kubernetes.io/no-provisioner"),
+         volume(claimRef={"namespace": "customapp", "name": "disk"}, accessModes=[])],
+         ("a-1", "b-1", "bare")),
+        ([storage_class(provisioner="kubernetes.io/no-provisioner"), volume(volumeMode="Block")],
+         ()),
+        ([storage_class(provisioner="kubernetes.io/no-provisioner"),
+         volume(accessModes=["ReadWriteOnce"])], ()),
     ],
-)
+)  # fmt: skip
 def test_a_claim_that_waits_for_its_first_pod(
     objects: list[KubernetesObject], feasible: tuple[str, ...]
 ) -> None:
@@ -307,29 +260,17 @@ def test_a_node_attaches_so_many_volumes_of_a_driver() -> None:
     [
         ({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "d"}}, True),
         ({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "e"}}, False),
-        (
-            {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
-            {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
-            False,
-        ),
-        (
-            {"awsElasticBlockStore": {"volumeID": "d", "readOnly": True}},
-            {"awsElasticBlockStore": {"volumeID": "d", "readOnly": True}},
-            True,
-        ),
+        ({"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+         {"gcePersistentDisk": {"pdName": "d", "readOnly": True}}, False),
+        ({"awsElasticBlockStore": {"volumeID": "d", "readOnly": True}},
+         {"awsElasticBlockStore": {"volumeID": "d", "readOnly": True}}, True),
         ({"iscsi": {"iqn": "q", "lun": 0}}, {"iscsi": {"iqn": "q", "lun": 1}}, True),
-        (
-            {"rbd": {"monitors": ["m", "n"], "image": "i"}},
-            {"rbd": {"monitors": ["n"], "pool": "rbd", "image": "i"}},
-            True,
-        ),
-        (
-            {"rbd": {"monitors": ["m"], "image": "i"}},
-            {"rbd": {"monitors": ["n"], "image": "i"}},
-            False,
-        ),
+        ({"rbd": {"monitors": ["m", "n"], "image": "i"}},
+         {"rbd": {"monitors": ["n"], "pool": "rbd", "image": "i"}}, True),
+        ({"rbd": {"monitors": ["m"], "image": "i"}}, {"rbd": {"monitors": ["n"], "image": "i"}},
+         False),
     ],
-)
+)  # fmt: skip
 def test_inline_disks_clash_on_a_node(
     mine: dict[str, Any], theirs: dict[str, Any], clash: bool
 ) -> None:

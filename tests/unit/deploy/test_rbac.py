@@ -103,35 +103,20 @@ def test_the_reader_has_what_reading_asks_for_and_nothing_else(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "calls"),
     [
-        (
-            "30-mover.yaml",
-            (
-                lambda cluster: cluster.create_migration(migration("one")),
-                lambda cluster: cluster.delete_migration(ONE, uid="u"),
-            ),
-        ),
-        (
-            "40-holder.yaml",
-            (
-                lambda cluster: cluster.hold_flag(),
-                lambda cluster: cluster.set_hold_flag("why"),
-                lambda cluster: cluster.set_hold_flag(None),
-            ),
-        ),
-        (
-            "optional-ledger-anchor.yaml",
-            (
-                lambda cluster: cluster.ledger_anchor("placement"),
-                lambda cluster: cluster.set_ledger_anchor("placement", "1 x"),
-            ),
-        ),
+        ("30-mover.yaml",
+         (lambda cluster: cluster.create_migration(migration("one")),
+          lambda cluster: cluster.delete_migration(ONE, uid="u"))),
+        ("40-holder.yaml",
+         (lambda cluster: cluster.hold_flag(), lambda cluster: cluster.set_hold_flag("why"),
+          lambda cluster: cluster.set_hold_flag(None))),
+        ("optional-ledger-anchor.yaml",
+         (lambda cluster: cluster.ledger_anchor("placement"),
+          lambda cluster: cluster.set_ledger_anchor("placement", "1 x"))),
         ("optional-cordon.yaml", (lambda cluster: cluster.set_unschedulable("n", True, {}),)),
-        (
-            "optional-node-labels.yaml",
-            (lambda cluster: cluster.patch_node_labels("n", {"placement.gitbot.dev/window": "w"}),),
-        ),
+        ("optional-node-labels.yaml",
+         (lambda cluster: cluster.patch_node_labels("n", {"placement.gitbot.dev/window": "w"}),)),
     ],
-)
+)  # fmt: skip
 def test_each_role_has_what_its_calls_ask_for(
     tmp_path: Path, name: str, calls: tuple[Callable[[KubernetesCluster], object], ...]
 ) -> None:

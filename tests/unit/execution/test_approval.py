@@ -49,80 +49,35 @@ def pull(*records: PlanShown, **fields: object) -> MergedPull:
         ("renewed with the same plan", pull(shown("x", 10), shown("x", 50)), "x"),
         ("planned anew before the merge", pull(shown("x", 10), shown("y", 50)), "y"),
         ("a record after the merge changes nothing", pull(shown("x", 10), shown("y", 101)), "x"),
-        (
-            "a record of an older head does not count",
-            pull(shown("x", 10), shown("y", 20, head=OLD)),
-            "x",
-        ),
-        (
-            "reviewed after it was shown",
-            pull(shown("x", 10), reviews=(review("eve", 20),), reviews_required=1),
-            "x",
-        ),
-        (
-            "renewed after the review",
-            pull(shown("x", 10), shown("x", 50), reviews=(review("eve", 20),), reviews_required=1),
-            "x",
-        ),
-        (
-            "the newest word of a reviewer counts",
-            pull(
-                shown("x", 10),
-                reviews=(review("eve", 15, approved=False), review("eve", 20)),
-                reviews_required=1,
-            ),
-            "x",
-        ),
-        (
-            "two reviews of one plan, which was renewed between them",
-            pull(
-                shown("x", 10),
-                shown("x", 25),
-                reviews=(review("eve", 20), review("dan", 30)),
-                reviews_required=2,
-            ),
-            "x",
-        ),
-        (
-            "planned back and forth: both approved this very plan",
-            pull(
-                shown("x", 10),
-                shown("y", 22),
-                shown("x", 26),
-                reviews=(review("eve", 20), review("dan", 30)),
-                reviews_required=2,
-            ),
-            "x",
-        ),
-        (
-            "of two that approve, the one that is needed approved this plan",
-            pull(
-                shown("x", 10),
-                shown("y", 22),
-                reviews=(review("eve", 20), review("dan", 30)),
-                reviews_required=1,
-            ),
-            "y",
-        ),
-        (
-            "shown in the second of the review: the only plan there ever was",
-            pull(shown("x", 20), reviews=(review("eve", 20),), reviews_required=1),
-            "x",
-        ),
-        (
-            "renewed in the second of the review",
-            pull(shown("x", 10), shown("x", 20), reviews=(review("eve", 20),), reviews_required=1),
-            "x",
-        ),
-        (
-            "approved once more after the merge",
-            pull(
-                shown("x", 10), reviews=(review("eve", 20), review("eve", 120)), reviews_required=1
-            ),
-            "x",
-        ),
+        ("a record of an older head does not count",
+         pull(shown("x", 10), shown("y", 20, head=OLD)), "x"),
+        ("reviewed after it was shown",
+         pull(shown("x", 10), reviews=(review("eve", 20),), reviews_required=1), "x"),
+        ("renewed after the review",
+         pull(shown("x", 10), shown("x", 50), reviews=(review("eve", 20),), reviews_required=1),
+         "x"),
+        ("the newest word of a reviewer counts",
+         pull(shown("x", 10), reviews=(review("eve", 15, approved=False), review("eve", 20)),
+             reviews_required=1), "x"),
+        ("two reviews of one plan, which was renewed between them",
+         pull(shown("x", 10), shown("x", 25), reviews=(review("eve", 20), review("dan", 30)),
+             reviews_required=2), "x"),
+        ("planned back and forth: both approved this very plan",
+         pull(shown("x", 10), shown("y", 22), shown("x", 26), reviews=(review("eve", 20),
+             review("dan", 30)), reviews_required=2), "x"),
+        ("of two that approve, the one that is needed approved this plan",
+         pull(shown("x", 10), shown("y", 22), reviews=(review("eve", 20), review("dan", 30)),
+             reviews_required=1), "y"),
+        ("shown in the second of the review: the only plan there ever was",
+         pull(shown("x", 20), reviews=(review("eve", 20),), reviews_required=1), "x"),
+        ("renewed in the second of the review",
+         pull(shown("x", 10), shown("x", 20), reviews=(review("eve", 20),), reviews_required=1),
+         "x"),
+        ("approved once more after the merge",
+         pull(shown("x", 10), reviews=(review("eve", 20), review("eve", 120)), reviews_required=1),
+         "x"),
     ],
-)
+)  # fmt: skip
 def test_a_merge_approves_what_was_shown(name: str, merged: MergedPull, digest: str) -> None:
     decision = decide(merged)
     assert isinstance(decision, Approval), name
@@ -138,115 +93,46 @@ def test_a_merge_approves_what_was_shown(name: str, merged: MergedPull, digest: 
         (pull(shown("x", 10, expires_at=99)), "the plan had expired when it was merged"),
         (pull(shown("x", 10), shown("", 20)), "an error, not a plan"),
         (pull(shown("x", 10), reviews_required=1), "1 approvals of the merged head"),
-        (
-            pull(shown("x", 10), reviews=(review("eve", 20, commit=OLD),), reviews_required=1),
-            "1 approvals of the merged head",
-        ),
-        (
-            pull(shown("x", 10), reviews=(review("ann", 20),), reviews_required=1),
-            "1 approvals of the merged head",
-        ),
-        (
-            pull(shown("x", 10), reviews=(review("eve", 20, can_write=False),), reviews_required=1),
-            "1 approvals of the merged head",
-        ),
-        (
-            pull(
-                shown("x", 10),
-                reviews=(review("eve", 20), review("eve", 30, approved=False)),
-                reviews_required=1,
-            ),
-            "1 approvals of the merged head",
-        ),
-        (
-            pull(shown("x", 10), reviews=(review("eve", 120),), reviews_required=1),
-            "1 approvals of the merged head",
-        ),
-        (
-            pull(
-                shown("x", 10),
-                reviews=(review("eve", 20), review("eve", 120, approved=False)),
-                reviews_required=1,
-            ),
-            "1 approvals of the merged head",
-        ),
-        (
-            pull(
-                shown("x", 10), reviews=(review("eve", 20), review("eve", 25)), reviews_required=2
-            ),
-            "2 approvals of the merged head",
-        ),
-        (
-            pull(shown("x", 30), reviews=(review("eve", 20),), reviews_required=1),
-            "only after the newest approval",
-        ),
-        (
-            pull(shown("x", 10), shown("y", 30), reviews=(review("eve", 20),), reviews_required=1),
-            "another plan was shown between",
-        ),
-        (
-            pull(shown("x", 10), shown("y", 20), reviews=(review("eve", 20),), reviews_required=1),
-            "another plan was shown in the same second as the newest approval",
-        ),
-        (
-            pull(shown("x", 20), shown("y", 20), reviews=(review("eve", 20),), reviews_required=1),
-            "another plan was shown in the same second as the newest approval",
-        ),
-        (
-            pull(
-                shown("x", 10),
-                shown("y", 20),
-                shown("y", 30),
-                reviews=(review("eve", 20),),
-                reviews_required=1,
-            ),
-            "another plan was shown in the same second as the newest approval",
-        ),
-        (
-            pull(shown("x", 10), shown("", 20), reviews=(review("eve", 20),), reviews_required=1),
-            "another plan was shown in the same second as the newest approval",
-        ),
-        (
-            pull(shown("x", 10), shown("y", 100)),
-            "another plan was shown in the same second as the merge",
-        ),
-        (
-            pull(
-                shown("x", 10),
-                shown("y", 25),
-                reviews=(review("eve", 20), review("dan", 30)),
-                reviews_required=2,
-            ),
-            "2 approvals of the plan that was shown last are required, 1 found",
-        ),
-        (
-            pull(
-                shown("x", 10),
-                shown("y", 20),
-                reviews=(review("eve", 20), review("dan", 30)),
-                reviews_required=2,
-            ),
-            "2 approvals of the plan that was shown last are required, 1 found",
-        ),
-        (
-            pull(
-                shown("x", 25), reviews=(review("eve", 20), review("dan", 30)), reviews_required=2
-            ),
-            "2 approvals of the plan that was shown last are required, 1 found",
-        ),
-        (
-            pull(proposal=ProposalFact(concern="heal-x", digest="x", expires_at=99)),
-            "the proposal had expired",
-        ),
-        (
-            pull(
-                proposal=ProposalFact(concern="heal-x", digest="x", expires_at=200),
-                reviews_required=1,
-            ),
-            "1 approvals of the merged head",
-        ),
+        (pull(shown("x", 10), reviews=(review("eve", 20, commit=OLD),), reviews_required=1),
+         "1 approvals of the merged head"),
+        (pull(shown("x", 10), reviews=(review("ann", 20),), reviews_required=1),
+         "1 approvals of the merged head"),
+        (pull(shown("x", 10), reviews=(review("eve", 20, can_write=False),), reviews_required=1),
+         "1 approvals of the merged head"),
+        (pull(shown("x", 10), reviews=(review("eve", 20), review("eve", 30, approved=False)),
+         reviews_required=1), "1 approvals of the merged head"),
+        (pull(shown("x", 10), reviews=(review("eve", 120),), reviews_required=1),
+         "1 approvals of the merged head"),
+        (pull(shown("x", 10), reviews=(review("eve", 20), review("eve", 120, approved=False)),
+         reviews_required=1), "1 approvals of the merged head"),
+        (pull(shown("x", 10), reviews=(review("eve", 20), review("eve", 25)), reviews_required=2),
+         "2 approvals of the merged head"),
+        (pull(shown("x", 30), reviews=(review("eve", 20),), reviews_required=1),
+         "only after the newest approval"),
+        (pull(shown("x", 10), shown("y", 30), reviews=(review("eve", 20),), reviews_required=1),
+         "another plan was shown between"),
+        (pull(shown("x", 10), shown("y", 20), reviews=(review("eve", 20),), reviews_required=1),
+         "another plan was shown in the same second as the newest approval"),
+        (pull(shown("x", 20), shown("y", 20), reviews=(review("eve", 20),), reviews_required=1),
+         "another plan was shown in the same second as the newest approval"),
+        (pull(shown("x", 10), shown("y", 20), shown("y", 30), reviews=(review("eve", 20),),
+         reviews_required=1), "another plan was shown in the same second as the newest approval"),
+        (pull(shown("x", 10), shown("", 20), reviews=(review("eve", 20),), reviews_required=1),
+         "another plan was shown in the same second as the newest approval"),
+        (pull(shown("x", 10), shown("y", 100)),
+         "another plan was shown in the same second as the merge"),
+        (pull(shown("x", 10), shown("y", 25), reviews=(review("eve", 20), review("dan", 30)),
+         reviews_required=2), "2 approvals of the plan that was shown last are required, 1 found"),
+        (pull(shown("x", 10), shown("y", 20), reviews=(review("eve", 20), review("dan", 30)),
+         reviews_required=2), "2 approvals of the plan that was shown last are required, 1 found"),
+        (pull(shown("x", 25), reviews=(review("eve", 20), review("dan", 30)), reviews_required=2),
+         "2 approvals of the plan that was shown last are required, 1 found"),
+        (pull(proposal=ProposalFact(concern="heal-x", digest="x", expires_at=99)),
+         "the proposal had expired"),
+        (pull(proposal=ProposalFact(concern="heal-x", digest="x", expires_at=200),
+         reviews_required=1), "1 approvals of the merged head"),
     ],
-)
+)  # fmt: skip
 def test_a_merge_that_approves_nothing_says_why(merged: MergedPull, reason: str) -> None:
     decision = decide(merged)
     assert isinstance(decision, NotApproved)

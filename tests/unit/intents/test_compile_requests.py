@@ -30,28 +30,16 @@ spec: {schedule: {start: "2026-12-06T22:00", duration: PT4H, recurrence: "FREQ=W
         ("{vms: {names: [db-1]}, target: {node: n2}}", "db-1", Target(nodes=("n2",)), Pin.NODE),
         ("{vms: {names: [web, db-1]}}", "db-1 web", Target(), Pin.NONE),
         ("{vms: {names: [db-1]}, pin: Node}", "db-1", Target(), Pin.NODE),
-        (
-            "{vms: {names: [db-1]}, target: {zone: y}}",
-            "db-1",
-            Target(node_selector={ZONE: "y"}),
-            Pin.ZONE,
-        ),
-        (
-            "{vms: {names: [db-1]}, target: {nodeSelector: {kubernetes.io/hostname: n3}}}",
-            "db-1",
-            Target(node_selector={"kubernetes.io/hostname": "n3"}),
-            Pin.NONE,
-        ),
+        ("{vms: {names: [db-1]}, target: {zone: y}}", "db-1", Target(node_selector={ZONE: "y"}),
+         Pin.ZONE),
+        ("{vms: {names: [db-1]}, target: {nodeSelector: {kubernetes.io/hostname: n3}}}", "db-1",
+         Target(node_selector={"kubernetes.io/hostname": "n3"}), Pin.NONE),
         ("{vms: {onNode: n2}}", "db-2 web", Target(), Pin.NONE),
         ("{vms: {selector: {matchLabels: {tier: db}}}}", "db-1 db-2", Target(), Pin.NONE),
-        (
-            "{vms: {selector: {matchLabels: {tier: db}}, maxCount: 2}}",
-            "db-1 db-2",
-            Target(),
-            Pin.NONE,
-        ),
+        ("{vms: {selector: {matchLabels: {tier: db}}, maxCount: 2}}", "db-1 db-2", Target(),
+         Pin.NONE),
     ],
-)
+)  # fmt: skip
 def test_goals(spec: str, vms: str, target: Target, pin: Pin) -> None:
     goals, findings = compile_requests(
         intents_of(request("r", spec)), snapshot_of(small_cluster()), now=NOW
@@ -68,119 +56,44 @@ def test_goals(spec: str, vms: str, target: Target, pin: Pin) -> None:
 @pytest.mark.parametrize(
     ("spec", "goals", "expected"),
     [
-        (
-            "{vms: {names: [db-11]}}",
-            1,
-            ["error unknown-vm spec.vms.names[0]: there is no VM a/db-11; did you mean db-1?"],
-        ),
-        (
-            "{vms: {names: [nothing-like-it]}}",
-            1,
-            [
-                (
-                    "error unknown-vm spec.vms.names[0]: there is no VM a/nothing-like-it; "
-                    "names are those of VMIs; see kubectl get vmi"
-                )
-            ],
-        ),
-        (
-            "{vms: {names: [db-1, other]}}",
-            1,
-            [
-                (
-                    "error vm-in-other-namespace spec.vms.names[1]: there is no VM other in "
-                    "namespace a, but in b; a request acts in its own namespace only; "
-                    "see metadata.namespace"
-                )
-            ],
-        ),
-        (
-            "{vms: {names: [idle]}}",
-            1,
-            [
-                (
-                    "error vm-stopped spec.vms.names[0]: VM a/idle is stopped (Stopped), so "
-                    "there is nothing to migrate; start the VM first"
-                )
-            ],
-        ),
-        (
-            "{vms: {names: [db-1]}, target: {node: n9}}",
-            0,
-            ['error unknown-node spec.target.node: there is no node "n9"; see kubectl get nodes'],
-        ),
-        (
-            "{vms: {names: [db-1]}, target: {zone: z}}",
-            0,
-            ['error unknown-zone spec.target.zone: no node is in zone "z"; zones here: x, y'],
-        ),
-        (
-            "{vms: {names: [db-1]}, target: {nodeSelector: {disk: fast}}}",
-            0,
-            [
-                (
-                    "error unknown-nodes spec.target.nodeSelector: no node has disk=fast; "
-                    "see node labels"
-                )
-            ],
-        ),
-        (
-            "{vms: {names: [db-1]}, target: {node: n1}}",
-            1,
-            [
-                (
-                    "warning already-there spec.target: already where the request wants them: "
-                    "db-1 on n1; they stay"
-                )
-            ],
-        ),
-        (
-            "{vms: {selector: {matchLabels: {tier: cache}}}}",
-            0,
-            [
-                (
-                    "error selects-nothing spec.vms.selector: selects no running VM in namespace "
-                    "a; selectors read the labels of VMIs; see kubectl get vmi --show-labels"
-                )
-            ],
-        ),
-        (
-            "{vms: {selector: {matchLabels: {tier: db}}, maxCount: 1}}",
-            0,
-            [
-                (
-                    "error blast-radius spec.vms.maxCount: selects 2 VMs, more than maxCount 1: "
-                    "all are held; narrow the selector, or raise maxCount"
-                )
-            ],
-        ),
-        (
-            "{vms: {onNode: n9}}",
-            0,
-            ['error unknown-node spec.vms.onNode: there is no node "n9"; see kubectl get nodes'],
-        ),
-        (
-            "{vms: {onNode: n3}}",
-            0,
-            [
-                (
-                    "warning nothing-to-do spec.vms.onNode: no VM of namespace a runs on n3: "
-                    "nothing to do"
-                )
-            ],
-        ),
-        (
-            '{vms: {names: [db-1]}, deadline: "2026-12-06T20:59:59Z"}',
-            0,
-            [
-                (
-                    "error deadline-passed spec.deadline: the deadline 2026-12-06T20:59:59Z has "
-                    "passed (now 2026-12-06T21:00:00Z); give a later one"
-                )
-            ],
-        ),
+        ("{vms: {names: [db-11]}}", 1,
+         ["error unknown-vm spec.vms.names[0]: there is no VM a/db-11; did you mean db-1?"]),
+        ("{vms: {names: [nothing-like-it]}}", 1,
+         [("error unknown-vm spec.vms.names[0]: there is no VM a/nothing-like-it; "
+          "names are those of VMIs; see kubectl get vmi")]),
+        ("{vms: {names: [db-1, other]}}", 1,
+         [("error vm-in-other-namespace spec.vms.names[1]: there is no VM other in "
+          "namespace a, but in b; a request acts in its own namespace only; "
+          "see metadata.namespace")]),
+        ("{vms: {names: [idle]}}", 1,
+         [("error vm-stopped spec.vms.names[0]: VM a/idle is stopped (Stopped), so "
+          "there is nothing to migrate; start the VM first")]),
+        ("{vms: {names: [db-1]}, target: {node: n9}}", 0,
+         ['error unknown-node spec.target.node: there is no node "n9"; see kubectl get nodes']),
+        ("{vms: {names: [db-1]}, target: {zone: z}}", 0,
+         ['error unknown-zone spec.target.zone: no node is in zone "z"; zones here: x, y']),
+        ("{vms: {names: [db-1]}, target: {nodeSelector: {disk: fast}}}", 0,
+         [("error unknown-nodes spec.target.nodeSelector: no node has disk=fast; "
+          "see node labels")]),
+        ("{vms: {names: [db-1]}, target: {node: n1}}", 1,
+         [("warning already-there spec.target: already where the request wants them: "
+          "db-1 on n1; they stay")]),
+        ("{vms: {selector: {matchLabels: {tier: cache}}}}", 0,
+         [("error selects-nothing spec.vms.selector: selects no running VM in namespace "
+          "a; selectors read the labels of VMIs; see kubectl get vmi --show-labels")]),
+        ("{vms: {selector: {matchLabels: {tier: db}}, maxCount: 1}}", 0,
+         [("error blast-radius spec.vms.maxCount: selects 2 VMs, more than maxCount 1: "
+          "all are held; narrow the selector, or raise maxCount")]),
+        ("{vms: {onNode: n9}}", 0,
+         ['error unknown-node spec.vms.onNode: there is no node "n9"; see kubectl get nodes']),
+        ("{vms: {onNode: n3}}", 0,
+         [("warning nothing-to-do spec.vms.onNode: no VM of namespace a runs on n3: "
+          "nothing to do")]),
+        ('{vms: {names: [db-1]}, deadline: "2026-12-06T20:59:59Z"}', 0,
+         [("error deadline-passed spec.deadline: the deadline 2026-12-06T20:59:59Z has "
+          "passed (now 2026-12-06T21:00:00Z); give a later one")]),
     ],
-)
+)  # fmt: skip
 def test_findings(spec: str, goals: int, expected: list[str]) -> None:
     found, findings = compile_requests(
         intents_of(request("r", spec)), snapshot_of(small_cluster()), now=NOW

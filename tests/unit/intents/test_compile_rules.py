@@ -99,115 +99,45 @@ def test_a_spread_without_selector_counts_the_vms_of_the_rule() -> None:
         (zone_rule(), small_cluster(), []),
         (beside("kubernetes.io/hostname"), small_cluster(), []),
         # the blog's key: a label that no node carries
-        (
-            beside("topology.kubernetes.io/hostname"),
-            small_cluster(),
-            [
-                (
-                    f"error unknown-topology-key spec.affinity.{REQUIRED}[0].topologyKey: no node "
-                    "has label topology.kubernetes.io/hostname; write kubernetes.io/hostname"
-                )
-            ],
-        ),
-        (
-            zone_rule(", topologyKey: rack"),
-            small_cluster(),
-            [
-                (
-                    "error unknown-topology-key spec.topologyKey: no node has label rack; "
-                    "see the node labels"
-                )
-            ],
-        ),
+        (beside("topology.kubernetes.io/hostname"), small_cluster(),
+         [(f"error unknown-topology-key spec.affinity.{REQUIRED}[0].topologyKey: no node "
+          "has label topology.kubernetes.io/hostname; write kubernetes.io/hostname")]),
+        (zone_rule(", topologyKey: rack"), small_cluster(),
+         [("error unknown-topology-key spec.topologyKey: no node has label rack; "
+          "see the node labels")]),
         # nodes without the key, all of them named; worse where a member stands on one
-        (
-            zone_rule(),
-            UNLABELLED,
-            [
-                (
-                    f"warning partial-topology-key spec: nodes without label {ZONE}: n4, n5; "
-                    "label them, or the rule does not see what runs there"
-                )
-            ],
-        ),
-        (
-            zone_rule(),
-            [*UNLABELLED, vm("db-3", on="n5", namespace="a", labels=DB)],
-            [
-                (
-                    f"error member-without-domain spec: a/db-3 is on n5, which has no label "
-                    f"{ZONE}; label the node, or move the VM"
-                ),
-                (
-                    f"warning partial-topology-key spec: nodes without label {ZONE}: n4, n5; "
-                    "label them, or the rule does not see what runs there"
-                ),
-                (
-                    f"error too-few-domains spec.selector: 3 VMs, but 2 domains of {ZONE} (x, y) "
-                    "hold at most 1 each: 2 < 3; "
-                    "raise maxPerDomain, select fewer VMs, or add a domain"
-                ),
-            ],
-        ),
-        (
-            zone_rule(", enforcement: Preferred"),
-            [*small_cluster(), vm("db-3", on="n3", namespace="a", labels=DB)],
-            [
-                (
-                    f"warning too-few-domains spec.selector: 3 VMs, but 2 domains of {ZONE} (x, y) "
-                    "hold at most 1 each: 2 < 3; "
-                    "raise maxPerDomain, select fewer VMs, or add a domain"
-                )
-            ],
-        ),
-        (
-            zone_rule(", topologyKey: failure-domain.beta.kubernetes.io/zone"),
-            [
-                node("n1", labels={"failure-domain.beta.kubernetes.io/zone": "x"}),
-                node("n2", labels={"failure-domain.beta.kubernetes.io/zone": "y"}),
-                *small_cluster()[3:5],
-            ],
-            [
-                (
-                    "warning deprecated-topology-key spec.topologyKey: "
-                    f"failure-domain.beta.kubernetes.io/zone is deprecated; write {ZONE}"
-                )
-            ],
-        ),
-        (
-            zone_rule(),
-            small_cluster()[:3],
-            [
-                (
-                    "warning selects-nothing spec.selector: selects no VM in namespace a; "
-                    "selectors read the labels of VMIs; see kubectl get vmi --show-labels"
-                )
-            ],
-        ),
-        (
-            beside("kubernetes.io/hostname").replace("{tier: db}", "{tier: none}"),
-            small_cluster(),
-            [
-                (
-                    "warning selects-nothing spec.selector: selects no VM in namespace a; "
-                    "selectors read the labels of VMIs; see kubectl get vmi --show-labels"
-                )
-            ],
-        ),
+        (zone_rule(), UNLABELLED,
+         [(f"warning partial-topology-key spec: nodes without label {ZONE}: n4, n5; "
+          "label them, or the rule does not see what runs there")]),
+        (zone_rule(), [*UNLABELLED, vm("db-3", on="n5", namespace="a", labels=DB)],
+         [(f"error member-without-domain spec: a/db-3 is on n5, which has no label "
+          f"{ZONE}; label the node, or move the VM"),
+          (f"warning partial-topology-key spec: nodes without label {ZONE}: n4, n5; "
+          "label them, or the rule does not see what runs there"),
+          (f"error too-few-domains spec.selector: 3 VMs, but 2 domains of {ZONE} (x, y) "
+          "hold at most 1 each: 2 < 3; " "raise maxPerDomain, select fewer VMs, or add a domain")]),
+        (zone_rule(", enforcement: Preferred"),
+         [*small_cluster(), vm("db-3", on="n3", namespace="a", labels=DB)],
+         [(f"warning too-few-domains spec.selector: 3 VMs, but 2 domains of {ZONE} (x, y) "
+          "hold at most 1 each: 2 < 3; " "raise maxPerDomain, select fewer VMs, or add a domain")]),
+        (zone_rule(", topologyKey: failure-domain.beta.kubernetes.io/zone"),
+         [node("n1", labels={"failure-domain.beta.kubernetes.io/zone": "x"}), node("n2",
+          labels={"failure-domain.beta.kubernetes.io/zone": "y"}), *small_cluster()[3: 5]],
+         [("warning deprecated-topology-key spec.topologyKey: "
+          f"failure-domain.beta.kubernetes.io/zone is deprecated; write {ZONE}")]),
+        (zone_rule(), small_cluster()[: 3],
+         [("warning selects-nothing spec.selector: selects no VM in namespace a; "
+          "selectors read the labels of VMIs; see kubectl get vmi --show-labels")]),
+        (beside("kubernetes.io/hostname").replace("{tier: db}", "{tier: none}"), small_cluster(),
+         [("warning selects-nothing spec.selector: selects no VM in namespace a; "
+          "selectors read the labels of VMIs; see kubectl get vmi --show-labels")]),
         # labels on the VirtualMachine object select nothing
-        (
-            zone_rule(),
-            [*small_cluster(), machine("web", labels=DB, template={"tier": "web"})],
-            [
-                (
-                    "warning vm-labels spec.selector: a/web carry these labels as VirtualMachine "
-                    "objects only; the selector reads the labels of their VMIs and does not select "
-                    "them; put the labels into spec.template.metadata.labels of the VM"
-                )
-            ],
-        ),
+        (zone_rule(), [*small_cluster(), machine("web", labels=DB, template={"tier": "web"})],
+         [("warning vm-labels spec.selector: a/web carry these labels as VirtualMachine "
+          "objects only; the selector reads the labels of their VMIs and does not select "
+          "them; put the labels into spec.template.metadata.labels of the VM")]),
     ],
-)
+)  # fmt: skip
 def test_findings(document: str, objects: list[Any], expected: list[str]) -> None:
     _, findings = compile_rules(intents_of(document), snapshot_of(objects))
     assert said(findings) == expected

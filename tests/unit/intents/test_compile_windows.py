@@ -72,40 +72,19 @@ def test_a_drain_in_full() -> None:
     ("fields", "nodes", "expected"),
     [
         (f"nodes: {{selector: {{matchLabels: {{{ZONE}: y}}}}}}, {CORDON}", "n2 n3", []),
-        (
-            f"nodes: {{names: [n1, n7]}}, {CORDON}",
-            "n1",
-            [
-                (
-                    'error unknown-node spec.nodes.names[1]: there is no node "n7"; '
-                    "see kubectl get nodes"
-                )
-            ],
-        ),
-        (
-            f"nodes: {{selector: {{matchLabels: {{{ZONE}: q}}}}}}, {CORDON}",
-            "",
-            [
-                (
-                    "error selects-nothing spec.nodes.selector: selects no node; "
-                    "see kubectl get nodes --show-labels"
-                )
-            ],
-        ),
-        (
-            "nodes: {names: [n1, n2]}",
-            "n1 n2",
-            [
-                (
-                    "warning not-cordoned spec.drain.cordon: n1, n2 are not cordoned: new pods may "
-                    "land while VMs leave; cordon before the drain starts, or write "
-                    "drain.cordon: Gitbot"
-                )
-            ],
-        ),
+        (f"nodes: {{names: [n1, n7]}}, {CORDON}", "n1",
+         [('error unknown-node spec.nodes.names[1]: there is no node "n7"; '
+          "see kubectl get nodes")]),
+        (f"nodes: {{selector: {{matchLabels: {{{ZONE}: q}}}}}}, {CORDON}", "",
+         [("error selects-nothing spec.nodes.selector: selects no node; "
+          "see kubectl get nodes --show-labels")]),
+        ("nodes: {names: [n1, n2]}", "n1 n2",
+         [("warning not-cordoned spec.drain.cordon: n1, n2 are not cordoned: new pods may "
+          "land while VMs leave; cordon before the drain starts, or write "
+          "drain.cordon: Gitbot")]),
         (SCHEDULE, "", []),  # a change window only
     ],
-)
+)  # fmt: skip
 def test_which_nodes(fields: str, nodes: str, expected: list[str]) -> None:
     goal, findings = drained(fields)
     assert findings == expected

@@ -98,48 +98,24 @@ MI, GI = 1 << 20, 1 << 30
     [
         ([], 84, {}),
         ([FAST, SLOWEST], 84, {}),
-        (
-            [FAST, SLOW, SLOWEST],
-            532,
-            {"bandwidth": "MigrationPolicy slow allows no more than 8 MiB/s"},
-        ),
-        (
-            [configured(bandwidthPerMigration="32Mi")],
-            148,
-            {"bandwidth": "the KubeVirt object allows no more than 32 MiB/s"},
-        ),
+        ([FAST, SLOW, SLOWEST], 532,
+         {"bandwidth": "MigrationPolicy slow allows no more than 8 MiB/s"}),
+        ([configured(bandwidthPerMigration="32Mi")], 148,
+         {"bandwidth": "the KubeVirt object allows no more than 32 MiB/s"}),
         ([configured(bandwidthPerMigration="32Mi"), FAST], 84, {}),
-        (
-            [configured(completionTimeoutPerGiB=10)],
-            84,
-            {
-                "completion-timeout": "copying takes 64 s, and after 50 s KubeVirt gives up "
-                "(completionTimeoutPerGiB 10): allow more bandwidth, or more time"
-            },
-        ),
-        (
-            [configured(completionTimeoutPerGiB=10), policy("p", {}, allowPostCopy=True)],
-            84,
-            {
-                "completion-timeout": "copying takes 64 s, and after 50 s KubeVirt switches to "
-                "post-copy: the guest runs slowly until all is copied"
-            },
-        ),
-        (
-            [configured(completionTimeoutPerGiB=10, allowWorkloadDisruption=True)],
-            84,
-            {
-                "completion-timeout": "copying takes 64 s, and after 50 s KubeVirt pauses the "
-                "guest until all is copied"
-            },
-        ),
-        (
-            [configured(completionTimeoutPerGiB=10), policy("p", {}, completionTimeoutPerGiB=0)],
-            84,
-            {},
-        ),
+        ([configured(completionTimeoutPerGiB=10)], 84,
+         {"completion-timeout": "copying takes 64 s, and after 50 s KubeVirt gives up "
+          "(completionTimeoutPerGiB 10): allow more bandwidth, or more time"}),
+        ([configured(completionTimeoutPerGiB=10), policy("p", {}, allowPostCopy=True)], 84,
+         {"completion-timeout": "copying takes 64 s, and after 50 s KubeVirt switches to "
+          "post-copy: the guest runs slowly until all is copied"}),
+        ([configured(completionTimeoutPerGiB=10, allowWorkloadDisruption=True)], 84,
+         {"completion-timeout": "copying takes 64 s, and after 50 s KubeVirt pauses the "
+          "guest until all is copied"}),
+        ([configured(completionTimeoutPerGiB=10), policy("p", {}, completionTimeoutPerGiB=0)], 84,
+         {}),
     ],
-)
+)  # fmt: skip
 def test_a_move_takes_as_long_as_kubevirt_lets_it(
     objects: list[KubernetesObject], seconds: int, said: dict[str, str]
 ) -> None:

@@ -25,36 +25,20 @@ def apart(key: str = ZONE, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("nodes", "subject", "reason"),
     [
-        pytest.param(
-            [node("n2"), node("n3")],
-            {"node_selector": FAST},
-            "no node takes it: 2 nodes lack speed=fast",
-            id="labels",
-        ),
-        pytest.param(
-            [node("n2", memory="4Gi"), node("n3", memory="4Gi")],
-            {"memory": "6Gi"},
-            "no plan exists: a asks 6Gi memory; none of n2 and n3 can have that free",
-            id="room",
-        ),
-        pytest.param(
-            [node("n2", unschedulable=True), node("n3", memory="4Gi", unschedulable=True)],
-            {"memory": "6Gi"},
-            "no node takes it: 2 nodes are cordoned",
-            id="the one reason that all have",
-        ),
-        pytest.param(
-            [
-                node("n2", unschedulable=True),
-                node("n3", labels=FAST, memory="4Gi"),
-                node("n4", labels=FAST, taints=[{"key": "gpu", "effect": "NoSchedule"}]),
-            ],
+        pytest.param([node("n2"), node("n3")], {"node_selector": FAST},
+            "no node takes it: 2 nodes lack speed=fast", id="labels"),
+        pytest.param([node("n2", memory="4Gi"), node("n3", memory="4Gi")], {"memory": "6Gi"},
+            "no plan exists: a asks 6Gi memory; none of n2 and n3 can have that free", id="room"),
+        pytest.param([node("n2", unschedulable=True), node("n3", memory="4Gi",
+            unschedulable=True)], {"memory": "6Gi"}, "no node takes it: 2 nodes are cordoned",
+            id="the one reason that all have"),
+        pytest.param([node("n2", unschedulable=True), node("n3", labels=FAST, memory="4Gi"),
+            node("n4", labels=FAST, taints=[{"key": "gpu", "effect": "NoSchedule"}])],
             {"memory": "6Gi", "node_selector": FAST},
             "no plan exists: a asks 6Gi memory; n3, the only node for it (speed=fast), has 4Gi",
-            id="two reasons for three nodes",
-        ),
+            id="two reasons for three nodes"),
     ],
-)
+)  # fmt: skip
 def test_reasons(nodes: list[Any], subject: dict[str, Any], reason: str) -> None:
     case = problem(
         [node("n1", labels=FAST), *nodes, vm("a", on="n1", **subject)], goals=[move("a")]

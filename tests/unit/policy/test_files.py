@@ -49,82 +49,36 @@ def test_shipped_files_match_their_published_schemas() -> None:
 @pytest.mark.parametrize(
     ("found", "put", "message"),
     [
-        (
-            "size(plan.moves) < 3",
-            "size(plan.moves) < three",
-            (
-                "p.yaml:8:36: spec.validations[0].expression: the expression does not compile: "
-                "undeclared reference to 'three'; over: Plan has cluster, now, plan"
-            ),
-        ),
-        (
-            "size(plan.moves) < 3",
-            '"size(plan.move) < 3"',
-            (
-                "p.yaml:8:28: spec.validations[0].expression: the expression does not compile: "
-                "plan has no field move; did you mean plan.moves?"
-            ),
-        ),
-        (
-            "size(plan.moves) < 3",
-            "move.id == 1",
-            (
-                "p.yaml:8:21: spec.validations[0].expression: the expression does not compile: "
-                "undeclared reference to 'move.id'; over: Plan has cluster, now, plan"
-            ),
-        ),
-        (
-            "size(plan.moves) < 3",
-            "size(plan.moves)",
-            (
-                "p.yaml:8:17: spec.validations[0].expression: the expression does not compile: "
-                "gives int, expected bool; over: Plan has cluster, now, plan"
-            ),
-        ),
-        (
-            "size(plan.moves) < 3",
-            "|\n      true &&\n      nope",
-            (
-                "p.yaml:10:7: spec.validations[0].expression: the expression does not compile: "
-                "undeclared reference to 'nope'; "
-                "over: Plan has cluster, now, plan"
-            ),
-        ),
-        (
-            "over: Plan",
-            "over: Plans",
-            (
-                'p.yaml:6:9: spec.over: found "Plans", expected Plan, Move or Intent; '
-                "did you mean Plan?"
-            ),
-        ),
-        (
-            "    message: too many moves\n",
-            "",
-            (
-                "p.yaml:8:5: spec.validations[0]: found neither message nor messageExpression, "
-                "expected one of them; say what is wrong and what to do"
-            ),
-        ),
-        (
-            "validationActions",
-            "validationAction",
-            (
-                'p.yaml:10:3: spec.validationAction: found the unknown field "validationAction", '
-                "expected over, matchConditions, variables, validations or validationActions; "
-                "did you mean validationActions?"
-            ),
-        ),
-        (
-            "PlacementPolicy",
-            "Policy",
-            (
-                'p.yaml:2:7: kind: found "Policy", expected PlacementPolicy or '
-                "PlacementPolicyExemption; `gitbot schema` lists them"
-            ),
-        ),
+        ("size(plan.moves) < 3", "size(plan.moves) < three",
+         ("p.yaml:8:36: spec.validations[0].expression: the expression does not compile: "
+          "undeclared reference to 'three'; over: Plan has cluster, now, plan")),
+        ("size(plan.moves) < 3", '"size(plan.move) < 3"',
+         ("p.yaml:8:28: spec.validations[0].expression: the expression does not compile: "
+          "plan has no field move; did you mean plan.moves?")),
+        ("size(plan.moves) < 3", "move.id == 1",
+         ("p.yaml:8:21: spec.validations[0].expression: the expression does not compile: "
+          "undeclared reference to 'move.id'; over: Plan has cluster, now, plan")),
+        ("size(plan.moves) < 3", "size(plan.moves)",
+         ("p.yaml:8:17: spec.validations[0].expression: the expression does not compile: "
+          "gives int, expected bool; over: Plan has cluster, now, plan")),
+        ("size(plan.moves) < 3", "|\n      true &&\n      nope",
+         ("p.yaml:10:7: spec.validations[0].expression: the expression does not compile: "
+          "undeclared reference to 'nope'; " "over: Plan has cluster, now, plan")),
+        ("over: Plan", "over: Plans",
+         ('p.yaml:6:9: spec.over: found "Plans", expected Plan, Move or Intent; '
+          "did you mean Plan?")),
+        ("    message: too many moves\n", "",
+         ("p.yaml:8:5: spec.validations[0]: found neither message nor messageExpression, "
+          "expected one of them; say what is wrong and what to do")),
+        ("validationActions", "validationAction",
+         ('p.yaml:10:3: spec.validationAction: found the unknown field "validationAction", '
+          "expected over, matchConditions, variables, validations or validationActions; "
+          "did you mean validationActions?")),
+        ("PlacementPolicy", "Policy",
+         ('p.yaml:2:7: kind: found "Policy", expected PlacementPolicy or '
+          "PlacementPolicyExemption; `gitbot schema` lists them")),
     ],
-)
+)  # fmt: skip
 def test_errors_stand_at_their_place(found: str, put: str, message: str) -> None:
     policies, findings = read_policies({"p.yaml": GOOD.replace(found, put)})
     assert policies.policies == ()
@@ -154,57 +108,27 @@ def test_names_of_conditions_are_those_that_kubernetes_takes() -> None:
 @pytest.mark.parametrize(
     ("found", "put", "message"),
     [
-        (
-            "exclude-empty",
-            "exclude-",
-            (
-                'p.yaml:8:12: spec.matchConditions[0].name: found "exclude-", expected a qualified '
-                "name; name part must consist of alphanumeric characters"
-            ),
-        ),
-        (
-            "acme.example/by.hand",
-            "exclude-empty",
-            (
-                'p.yaml:9:12: spec.matchConditions[1].name: found the name "exclude-empty" again, '
-                "expected every name once; rename one of them"
-            ),
-        ),
-        (
-            "some_more,",
-            "some-more,",
-            (
-                'p.yaml:12:12: spec.variables[1].name: found "some-more", expected letters, digits '
-                "and _, first no digit; expressions read it as variables.NAME"
-            ),
-        ),
-        (
-            "some_more,",
-            "most,",
-            (
-                'p.yaml:12:12: spec.variables[1].name: found the name "most" again, expected every '
-                "name once; rename one of them"
-            ),
-        ),
-        (
-            "< variables.some_more",
-            "< variables.some_mroe",
-            (
-                "p.yaml:14:46: spec.validations[0].expression: the expression does not compile: "
-                "variables has no field some_mroe; did you mean variables.some_more?"
-            ),
-        ),
-        (
-            'most, expression: "3"',
-            "most, expression: variables.some_more",
-            (
-                "p.yaml:11:40: spec.variables[0].expression: the expression does not compile: "
-                "variables has no field some_more; variables has none here: an "
-                "expression sees those above it"
-            ),
-        ),
+        ("exclude-empty", "exclude-",
+         ('p.yaml:8:12: spec.matchConditions[0].name: found "exclude-", expected a qualified '
+          "name; name part must consist of alphanumeric characters")),
+        ("acme.example/by.hand", "exclude-empty",
+         ('p.yaml:9:12: spec.matchConditions[1].name: found the name "exclude-empty" again, '
+          "expected every name once; rename one of them")),
+        ("some_more,", "some-more,",
+         ('p.yaml:12:12: spec.variables[1].name: found "some-more", expected letters, digits '
+          "and _, first no digit; expressions read it as variables.NAME")),
+        ("some_more,", "most,",
+         ('p.yaml:12:12: spec.variables[1].name: found the name "most" again, expected every '
+          "name once; rename one of them")),
+        ("< variables.some_more", "< variables.some_mroe",
+         ("p.yaml:14:46: spec.validations[0].expression: the expression does not compile: "
+          "variables has no field some_mroe; did you mean variables.some_more?")),
+        ('most, expression: "3"', "most, expression: variables.some_more",
+         ("p.yaml:11:40: spec.variables[0].expression: the expression does not compile: "
+          "variables has no field some_more; variables has none here: an "
+          "expression sees those above it")),
     ],
-)
+)  # fmt: skip
 def test_names_in_a_policy_are_known_and_unique(found: str, put: str, message: str) -> None:
     policies, findings = read_policies({"p.yaml": NAMED.replace(found, put)})
     assert policies.policies == ()
@@ -244,29 +168,18 @@ def case(expect: str, given: str, message: str = "") -> str:
     [
         (case("Pass", "{plan: {moves: []}}"), ""),
         (case("Deny", "{plan: {moves: [1, 2, 3]}}", "too many moves"), ""),
-        (
-            case("Deny", "{plan: {moves: []}}"),
-            "found Pass, expected Deny",
-        ),
-        (
-            case("Deny", "{plan: {moves: [1, 2, 3]}}", "other"),
-            'found the message "too many moves", expected "other"',
-        ),
+        (case("Deny", "{plan: {moves: []}}"), "found Pass, expected Deny"),
+        (case("Deny", "{plan: {moves: [1, 2, 3]}}", "other"),
+         'found the message "too many moves", expected "other"'),
         (case("Error", "{plan: {}}"), ""),
-        (
-            case("Pass", "{plan: {}}"),
-            (
-                "found Error, expected Pass: `size(plan.moves) < 3` gave no answer: "
-                'Key not found in map : "moves"'
-            ),
-        ),
-        (
-            case("Pass", "{move: {}}"),
-            "found the variable move, expected cluster, now, plan (over: Plan)",
-        ),
+        (case("Pass", "{plan: {}}"),
+         ("found Error, expected Pass: `size(plan.moves) < 3` gave no answer: "
+          'Key not found in map : "moves"')),
+        (case("Pass", "{move: {}}"),
+         "found the variable move, expected cluster, now, plan (over: Plan)"),
         (case("Pass", "{plan: {moves: []}, now: soon}"), "now is not an instant"),
     ],
-)
+)  # fmt: skip
 def test_cases_pass_or_say_what_they_found(text: str, problem: str) -> None:
     files = {"one.yaml": GOOD, "one.test.yaml": text}
     policies, _ = read_policies(files)

@@ -209,38 +209,19 @@ def test_pressure_can_be_a_hard_stop(limit: int, denied: bool) -> None:
 @pytest.mark.parametrize(
     ("variables", "expression", "message", "said"),
     [
-        (
-            {"at": "now + duration('1h')"},
-            "variables.at < now",
-            "string(variables.at - now)",
-            "3600s",
-        ),
-        (
-            {"wait": "duration('90m')", "most": "2", "twice": "variables.wait + variables.wait"},
-            "variables.twice > duration('4h') || variables.most == 3",
-            "'%s of %s'.format([variables.twice, variables.most])",
-            "10800s of 2",
-        ),
-        (
-            {"tier": "vm.labels[?'tier']"},
-            "variables.tier.orValue('db') != 'db'",
-            "string(variables.tier.orValue('?'))",
-            "db",
-        ),
-        (
-            {"two": "2u", "kind": "type(vm)"},
-            "variables.two + 1u == 4u",
-            "string(variables.kind == map)",
-            "true",
-        ),
-        (
-            {"times": "[now]"},
-            "variables.times.all(t, t < now)",
-            "string(variables.times[0] == now)",
-            "true",
-        ),
+        ({"at": "now + duration('1h')"}, "variables.at < now", "string(variables.at - now)",
+         "3600s"),
+        ({"wait": "duration('90m')", "most": "2", "twice": "variables.wait + variables.wait"},
+         "variables.twice > duration('4h') || variables.most == 3",
+         "'%s of %s'.format([variables.twice, variables.most])", "10800s of 2"),
+        ({"tier": "vm.labels[?'tier']"}, "variables.tier.orValue('db') != 'db'",
+         "string(variables.tier.orValue('?'))", "db"),
+        ({"two": "2u", "kind": "type(vm)"}, "variables.two + 1u == 4u",
+         "string(variables.kind == map)", "true"),
+        ({"times": "[now]"}, "variables.times.all(t, t < now)",
+         "string(variables.times[0] == now)", "true"),
     ],
-)
+)  # fmt: skip
 def test_variables_hold_times_types_and_optional_values(
     variables: Mapping[str, str], expression: str, message: str, said: str
 ) -> None:

@@ -95,16 +95,10 @@ def test_homes_and_their_return(return_home: str, words: str) -> None:
     ("conditions", "binds", "why"),
     [  # the moves take 600 s; the second starts after 300 s; the plan expires after a day
         (DRAIN, OPEN.end - 600, "later, tonight closes before the last move ends"),
-        (
-            replace(DRAIN, finish=True),
-            OPEN.end - 300,
-            "later, tonight closes before the last move starts",
-        ),
-        (
-            replace(DRAIN, freezes=(frozen("mssql-c", "mssql-d"),)),
-            STARTS + HOUR - 600,
-            "later, tonight closes before the last move ends",
-        ),
+        (replace(DRAIN, finish=True), OPEN.end - 300,
+         "later, tonight closes before the last move starts"),
+        (replace(DRAIN, freezes=(frozen("mssql-c", "mssql-d"),)), STARTS + HOUR - 600,
+         "later, tonight closes before the last move ends"),
         (  # the first move alone is frozen: it must end before, the other one has the whole night
             replace(DRAIN, freezes=(frozen("mssql-c"),)),
             STARTS + HOUR - 300,
@@ -115,19 +109,13 @@ def test_homes_and_their_return(return_home: str, words: str) -> None:
             STARTS + HOUR - 600,
             "later, tonight closes before the last move ends",
         ),
-        (
-            replace(DRAIN, freezes=(frozen("somebody-else"),)),
-            OPEN.end - 600,
-            "later, tonight closes before the last move ends",
-        ),
+        (replace(DRAIN, freezes=(frozen("somebody-else"),)), OPEN.end - 600,
+         "later, tonight closes before the last move ends"),
         (replace(DRAIN, allowed=(ALWAYS_OPEN,)), STARTS + 24 * HOUR, "then this plan expires"),
-        (
-            replace(DRAIN, allowed=(Interval(start=0, end=STARTS + 90 * HOUR),)),
-            STARTS + 24 * HOUR,
-            "then this plan expires",
-        ),
+        (replace(DRAIN, allowed=(Interval(start=0, end=STARTS + 90 * HOUR),)), STARTS + 24 * HOUR,
+         "then this plan expires"),
     ],
-)
+)  # fmt: skip
 def test_the_deadline_that_binds(conditions: Conditions, binds: int, why: str) -> None:
     made = diff(outlook=PlanConditions(conditions=(conditions,)))
     assert (made.deadline.time, made.deadline.why[: len(why)]) == (binds, why)
@@ -145,35 +133,17 @@ def ahead(name: str, *, runs: bool, ours: bool = False, seconds: int = 100) -> Q
     ("queue", "slots", "words", "later"),
     [
         ((), 4, "empty: no migration runs or waits; ", ""),
-        (
-            (ahead("a", runs=True), ahead("b", runs=False)),
-            4,
-            (
-                "2 migrations in front (2 of others: app/a runs, app/b waits), through in about "
-                "1 min 40 s: gitbot's wait for a slot; "
-            ),
-            ", up to 40 s later behind the queue",
-        ),
-        (
-            (ahead("a", runs=True), ahead("b", runs=False)),
-            1,
-            (
-                "2 migrations in front (2 of others: app/a runs, app/b waits), through in about "
-                "3 min 20 s: gitbot's wait for a slot; "
-            ),
-            ", up to 2 min 20 s later behind the queue",
-        ),
-        (
-            (ahead("a", runs=True, ours=True, seconds=60),),
-            4,
-            (
-                "1 migration in front (all gitbot's own: app/a runs), through in about 1 min: "
-                "before the first move starts; "
-            ),
-            "",
-        ),
+        ((ahead("a", runs=True), ahead("b", runs=False)), 4,
+         ("2 migrations in front (2 of others: app/a runs, app/b waits), through in about "
+          "1 min 40 s: gitbot's wait for a slot; "), ", up to 40 s later behind the queue"),
+        ((ahead("a", runs=True), ahead("b", runs=False)), 1,
+         ("2 migrations in front (2 of others: app/a runs, app/b waits), through in about "
+          "3 min 20 s: gitbot's wait for a slot; "), ", up to 2 min 20 s later behind the queue"),
+        ((ahead("a", runs=True, ours=True, seconds=60),), 4,
+         ("1 migration in front (all gitbot's own: app/a runs), through in about 1 min: "
+          "before the first move starts; "), ""),
     ],
-)  # the snapshot is a minute older than the first start
+)  # the snapshot is a minute older than the first start  # fmt: skip
 def test_the_queue_as_it_is_now(
     queue: tuple[QueuedMigration, ...], slots: int, words: str, later: str
 ) -> None:

@@ -75,33 +75,18 @@ READY = replace(PLAN, holds=())
     [
         (diff(), "blocked", "2 moves, 1 blocked, rule breaks 1 → 0"),
         (diff(READY), "ready", "2 moves, 0 blocked, rule breaks 1 → 0"),
-        (
-            diff(READY, findings=(WARN,)),
-            "ready, with warnings",
-            "2 moves, 0 blocked, rule breaks 1 → 0",
-        ),
-        (
-            diff(READY, findings=(WARN, DENY)),
-            "denied",
-            "1 error (policy/deny), 2 moves, 0 blocked, rule breaks 1 → 0",
-        ),
-        (
-            diff(READY, findings=(WRONG,)),
-            "blocked",
-            f"1 error ({WRONG.code}), 2 moves, 0 blocked, rule breaks 1 → 0",
-        ),
-        (
-            diff(PlacementPlan(cluster="iberia")),
-            "nothing to do",
-            "0 moves, 0 blocked, rule breaks 0 → 0",
-        ),
-        (
-            diff(replace(PLAN, moves=PLAN.moves[:1], holds=(replace(HOLD, asked=False),))),
-            "ready",
-            "1 move, 0 blocked, rule breaks 1 → 0",
-        ),
+        (diff(READY, findings=(WARN,)), "ready, with warnings",
+         "2 moves, 0 blocked, rule breaks 1 → 0"),
+        (diff(READY, findings=(WARN, DENY)), "denied",
+         "1 error (policy/deny), 2 moves, 0 blocked, rule breaks 1 → 0"),
+        (diff(READY, findings=(WRONG,)), "blocked",
+         f"1 error ({WRONG.code}), 2 moves, 0 blocked, rule breaks 1 → 0"),
+        (diff(PlacementPlan(cluster="iberia")), "nothing to do",
+         "0 moves, 0 blocked, rule breaks 0 → 0"),
+        (diff(replace(PLAN, moves=PLAN.moves[: 1], holds=(replace(HOLD, asked=False),))), "ready",
+         "1 move, 0 blocked, rule breaks 1 → 0"),
     ],
-)
+)  # fmt: skip
 def test_verdict_and_counts(made: Diff, state: str, counts: str) -> None:
     assert (made.state, made.counts) == (state, counts)
     assert f"**{state}**" in markdown(made)
@@ -122,24 +107,14 @@ def test_a_drain_that_falls_short_says_which_nodes_can_be_emptied() -> None:
 @pytest.mark.parametrize(
     ("bound", "known"),
     [
-        (
-            Bound(moves=1, seconds=300),
-            "no plan has fewer than 1 move, or takes less than 300 s",
-        ),
-        (
-            Bound(moves=2, seconds=600, proof=OptimalityProof.COUNTED),
-            "no plan has fewer moves (each is needed), or takes less than 600 s",
-        ),
-        (
-            Bound(moves=2, seconds=600, proof=OptimalityProof.SEARCHED),
-            "no plan has fewer moves (all were searched), or takes less than 600 s",
-        ),
-        (
-            Bound(moves=5, seconds=600),
-            "all that is asked needs 5 moves and 600 s or more",
-        ),
+        (Bound(moves=1, seconds=300), "no plan has fewer than 1 move, or takes less than 300 s"),
+        (Bound(moves=2, seconds=600, proof=OptimalityProof.COUNTED),
+         "no plan has fewer moves (each is needed), or takes less than 600 s"),
+        (Bound(moves=2, seconds=600, proof=OptimalityProof.SEARCHED),
+         "no plan has fewer moves (all were searched), or takes less than 600 s"),
+        (Bound(moves=5, seconds=600), "all that is asked needs 5 moves and 600 s or more"),
     ],
-)
+)  # fmt: skip
 def test_a_plan_says_what_was_minimised_and_how_near_it_came(bound: Bound, known: str) -> None:
     made = terminal(diff(replace(PLAN, bound=bound)))
     assert made.splitlines().count(

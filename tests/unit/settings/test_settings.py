@@ -92,75 +92,37 @@ ONE = f"{HEAD}spec: {{clusters: [{{name: a}}]"
 WRONG = [
     ("", "1:1: found a file without a document, expected at least one"),
     ("kind: Configuration\n", "1:1: apiVersion: found nothing, expected placement.gitbot.dev/v1"),
-    (
-        "apiVersion: placement.gitbot.dev/v1alpha1\nKind: Configuration\n",
-        "1:1: kind: found nothing, expected Configuration; did you mean kind for Kind?",
-    ),
-    (
-        f"{HEAD}spec: {{clusters: []}}\n",
-        "3:18: spec.clusters: found an empty list, expected at least one item; add an item",
-    ),
-    (
-        f"{HEAD}spec: {{clusters: [{{name: a}}, {{name: a}}]}}\n",
-        '3:37: spec.clusters[1].name: found "a" again, expected every cluster once; it stands',
-    ),
-    (
-        f"{ONE}, plan_expiry: PT1H}}\n",
-        f'3:31: spec.plan_expiry: found the unknown field "plan_expiry", {FIELDS}; did you mean',
-    ),
-    (
-        f"{ONE}, maxOpen: 3}}\n",
-        f'3:31: spec.maxOpen: found the unknown field "maxOpen", {FIELDS}; maxOpen belongs to ',
-    ),
-    (
-        f"{ONE}, planExpiry: 3600}}\n",
-        "3:43: spec.planExpiry: found 3600, expected a duration as text; write PT4H for four",
-    ),
-    (
-        f"{ONE}, mode: observe}}\n",
-        '3:37: spec.mode: found "observe", expected Enforce or Observe; did you mean Observe?',
-    ),
-    (
-        f"{ONE}, solver: CPLEX}}\n",
-        '3:39: spec.solver: found "CPLEX", expected HiGHS',
-    ),
-    (
-        f"{ONE}, forge: }}\n",
-        "3:38: spec.forge: found nothing, expected a mapping; write a value, or remove the key",
-    ),
-    (
-        f"{ONE}, owners: [{{paths: [intents], namespaces: ['team-[ab]']}}]}}\n",
-        (
-            '3:72: spec.owners[0].namespaces[0]: found "team-[ab]", expected the letters of a '
-            "namespace and `*`; no other sign stands for many names"
-        ),
-    ),
-    (
-        f"{ONE}, owners: [{{paths: ['intents/**/a'], namespaces: [a]}}]}}\n",
-        (
-            '3:49: spec.owners[0].paths[0]: found "intents/**/a", expected `*` for one step of a '
-            "path, and no outer spaces; `**` may be the last step only; no file has spaces there"
-        ),
-    ),
-    (
-        f'{ONE}, owners: [{{zones: [a], teams: ["@dba\\n"]}}]}}\n',
-        (
-            '3:61: spec.owners[0].teams[0]: found "@dba\\n", expected `@org/team` or `@user`; no '
-            'App and no bot; write it in quotes, with its @: "@acme/dba"'
-        ),
-    ),
-    (
-        f"{ONE}, owners: [{{zones: [a], teams: [dba]}}]}}\n",
-        (
-            '3:61: spec.owners[0].teams[0]: found "dba", expected `@org/team` or `@user`; no App '
-            'and no bot; write it in quotes, with its @: "@acme/dba"'
-        ),
-    ),
-    (
-        f"{ONE}}}\n---\n{ONE}}}\n",
-        "5:1: found document 2, expected one document in f; remove it",
-    ),
-]
+    ("apiVersion: placement.gitbot.dev/v1alpha1\nKind: Configuration\n",
+     "1:1: kind: found nothing, expected Configuration; did you mean kind for Kind?"),
+    (f"{HEAD}spec: {{clusters: []}}\n",
+     "3:18: spec.clusters: found an empty list, expected at least one item; add an item"),
+    (f"{HEAD}spec: {{clusters: [{{name: a}}, {{name: a}}]}}\n",
+     '3:37: spec.clusters[1].name: found "a" again, expected every cluster once; it stands'),
+    (f"{ONE}, plan_expiry: PT1H}}\n",
+     f'3:31: spec.plan_expiry: found the unknown field "plan_expiry", {FIELDS}; did you mean'),
+    (f"{ONE}, maxOpen: 3}}\n",
+     f'3:31: spec.maxOpen: found the unknown field "maxOpen", {FIELDS}; maxOpen belongs to '),
+    (f"{ONE}, planExpiry: 3600}}\n",
+     "3:43: spec.planExpiry: found 3600, expected a duration as text; write PT4H for four"),
+    (f"{ONE}, mode: observe}}\n",
+     '3:37: spec.mode: found "observe", expected Enforce or Observe; did you mean Observe?'),
+    (f"{ONE}, solver: CPLEX}}\n", '3:39: spec.solver: found "CPLEX", expected HiGHS'),
+    (f"{ONE}, forge: }}\n",
+     "3:38: spec.forge: found nothing, expected a mapping; write a value, or remove the key"),
+    (f"{ONE}, owners: [{{paths: [intents], namespaces: ['team-[ab]']}}]}}\n",
+     ('3:72: spec.owners[0].namespaces[0]: found "team-[ab]", expected the letters of a '
+      "namespace and `*`; no other sign stands for many names")),
+    (f"{ONE}, owners: [{{paths: ['intents/**/a'], namespaces: [a]}}]}}\n",
+     ('3:49: spec.owners[0].paths[0]: found "intents/**/a", expected `*` for one step of a '
+      "path, and no outer spaces; `**` may be the last step only; no file has spaces there")),
+    (f'{ONE}, owners: [{{zones: [a], teams: ["@dba\\n"]}}]}}\n',
+     ('3:61: spec.owners[0].teams[0]: found "@dba\\n", expected `@org/team` or `@user`; no '
+      'App and no bot; write it in quotes, with its @: "@acme/dba"')),
+    (f"{ONE}, owners: [{{zones: [a], teams: [dba]}}]}}\n",
+     ('3:61: spec.owners[0].teams[0]: found "dba", expected `@org/team` or `@user`; no App '
+      'and no bot; write it in quotes, with its @: "@acme/dba"')),
+    (f"{ONE}}}\n---\n{ONE}}}\n", "5:1: found document 2, expected one document in f; remove it"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "finding"), WRONG)

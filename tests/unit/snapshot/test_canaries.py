@@ -66,43 +66,28 @@ def made(kind: str, version: str, **body: Any) -> dict[str, Any]:
 OBJECTS = [
     made("Secret", "v1", data={"password": CANARY}, stringData={"password": CANARY}),
     made("ConfigMap", "v1", data={"reason": CANARY}),
-    made(
-        "Pod",
-        "v1",
-        spec={
-            "containers": [CONTAINER],
-            "initContainers": [CONTAINER],
-            "ephemeralContainers": [CONTAINER],
-            "imagePullSecrets": [{"name": CANARY}],
-            "serviceAccountName": CANARY,
-            "volumes": [
-                {"name": "s", "secret": {"secretName": CANARY}},
-                {"name": "p", "projected": {"sources": [{"secret": {"name": CANARY}}]}},
-                {"name": "c", "csi": {"driver": "d", "nodePublishSecretRef": {"name": CANARY}}},
-                {"name": "r", "rbd": {"image": "i", "secretRef": {"name": CANARY}}},
-            ],
-        },
-        status={"phase": "Running", "podIP": CANARY, "message": CANARY},
-    ),
+    made("Pod", "v1",
+        spec={"containers": [CONTAINER], "initContainers": [CONTAINER],
+            "ephemeralContainers": [CONTAINER], "imagePullSecrets": [{"name": CANARY}],
+            "serviceAccountName": CANARY, "volumes": [{"name": "s",
+            "secret": {"secretName": CANARY}}, {"name": "p",
+            "projected": {"sources": [{"secret": {"name": CANARY}}]}}, {"name": "c",
+            "csi": {"driver": "d", "nodePublishSecretRef": {"name": CANARY}}}, {"name": "r",
+            "rbd": {"image": "i", "secretRef": {"name": CANARY}}}]},
+        status={"phase": "Running", "podIP": CANARY, "message": CANARY}),
     made("VirtualMachineInstance", "kubevirt.io/v1", spec=INSTANCE_SPEC),
     made("VirtualMachine", "kubevirt.io/v1", spec={"template": TEMPLATE}),
     made("VirtualMachineInstanceReplicaSet", "kubevirt.io/v1", spec={"template": TEMPLATE}),
-    made(
-        "VirtualMachinePool",
-        "pool.kubevirt.io/v1beta1",
-        spec={"virtualMachineTemplate": {**TEMPLATE, "spec": {"template": TEMPLATE}}},
-    ),
+    made("VirtualMachinePool", "pool.kubevirt.io/v1beta1",
+        spec={"virtualMachineTemplate": {**TEMPLATE, "spec": {"template": TEMPLATE}}}),
     made("KubeVirt", "kubevirt.io/v1", spec={"imagePullSecrets": [CANARY], "configuration": {}}),
     made("Node", "v1", status={"addresses": [{"address": CANARY}]}),
-    made(
-        "PersistentVolume",
-        "v1",
-        spec={"csi": {"driver": "d", "nodeStageSecretRef": {"name": CANARY}}},
-    ),
+    made("PersistentVolume", "v1",
+        spec={"csi": {"driver": "d", "nodeStageSecretRef": {"name": CANARY}}}),
     made("StorageClass", "storage.k8s.io/v1", parameters={"secret": CANARY}, provisioner="p"),
     made("Service", "v1", spec={"clusterIP": CANARY, "selector": {"app": "x"}}),
     made("Namespace", "v1"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("obj", OBJECTS, ids=lambda obj: obj["kind"])

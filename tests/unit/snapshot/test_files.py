@@ -157,10 +157,8 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([gzip.compress(dump(LIST), mtime=0) + b"tail"], "f0: damaged gzip"),
         ([b"- a"], "f0: not a Kubernetes object: found a list"),
         ([b"just text"], "f0: not a Kubernetes object: found a text"),
-        (
-            [b"NAME   STATUS\nn1     Ready"],
-            "and metadata; `kubectl get nodes,pods,vmi,vm -A -o yaml`",
-        ),
+        ([b"NAME   STATUS\nn1     Ready"],
+         "and metadata; `kubectl get nodes,pods,vmi,vm -A -o yaml`"),
         ([b"a: 1"], "f0: not a Kubernetes object: found no kind"),
         ([b"a: [1"], "f0:2:1: not YAML: "),
         ([b"a:\n\t- b"], "f0:2:1: not YAML: "),
@@ -173,41 +171,26 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([write_snapshot(EXPECTED), dump(NODE)], "f0: a ClusterSnapshot is whole and stands alone"),
         ([edited(apiVersion="placement.gitbot.dev/v9")], "f0: apiVersion: found 'placement.gitbot"),
         ([edited(objects={"Node": [{"metadata": {"name": "n2"}}]})], "f0: digest: found sha256:"),
-        (
-            [edited(takenAt="yesterday")],
-            f"{BAD} takenAt: found 'yesterday', expected a time such",
-        ),
-        (
-            [edited(takenAt=5)],
-            f"{BAD} takenAt: found a number, expected a text; take a new one",
-        ),
+        ([edited(takenAt="yesterday")], f"{BAD} takenAt: found 'yesterday', expected a time such"),
+        ([edited(takenAt=5)], f"{BAD} takenAt: found a number, expected a text; take a new one"),
         ([edited(objects=None)], f"{BAD} objects: found nothing, expected a mapping"),
         ([edited(objects=[])], f"{BAD} objects: found a list, expected a mapping"),
         ([edited(objects={"Node": "x"})], f"{BAD} objects.Node: found a text, expected a list"),
-        (
-            [edited(objects={"Node": [NODE, "x"]})],
-            f"{BAD} objects.Node[1]: found a text, expected an object",
-        ),
-        (
-            [edited(digest="", objects={"Node": [{"metadata": {"name": "n", "labels": ["a"]}}]})],
-            "Node n: metadata.labels: found a list, expected a mapping",
-        ),
-        (
-            [edited(metadata={"name": ""})],
-            f"{BAD} metadata.name: found an empty text, expected a",
-        ),
+        ([edited(objects={"Node": [NODE, "x"]})],
+         f"{BAD} objects.Node[1]: found a text, expected an object"),
+        ([edited(digest="", objects={"Node": [{"metadata": {"name": "n", "labels": ["a"]}}]})],
+         "Node n: metadata.labels: found a list, expected a mapping"),
+        ([edited(metadata={"name": ""})], f"{BAD} metadata.name: found an empty text, expected a"),
         ([edited(metadata=None)], f"{BAD} metadata: found nothing, expected a mapping"),
         ([edited(absentKinds=5)], f"{BAD} absentKinds: found a number, expected a list"),
         ([edited(absentKinds=[{}])], f"{BAD} absentKinds[0]: found a mapping, expected a text"),
         ([edited(kubernetesVersion=5)], f"{BAD} kubernetesVersion: found a number, expected a"),
         ([dump(NODE), YAML_NODE], "Node n1 occurs twice"),
-        (
-            [dump({"apiVersion": "v1", "kind": "List", "items": {}})],
-            "f0: found no object, expected",
-        ),
+        ([dump({"apiVersion": "v1", "kind": "List", "items": {}})],
+         "f0: found no object, expected"),
         ([dump({"apiVersion": "v1", "kind": "List", "items": {"a": 1}})], "List.items: expected"),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused(contents: list[bytes], message: str) -> None:
     texts = [(f"f{index}", data) for index, data in enumerate(contents)]
     with pytest.raises(SnapshotError) as caught:
@@ -220,24 +203,14 @@ def _node(**more: Any) -> Any:
 
 
 IMPOSSIBLE = [
-    (
-        _node(status={"allocatable": {"memory": "-1Gi"}}),
-        "Node n1 cannot be read: memory: found '-1Gi', expected 0 or more",
-    ),
-    (
-        _node(spec={"taints": [{"key": "a", "effect": "NoSchedul"}]}),
-        "Node n1 cannot be read: taint a: found effect 'NoSchedul', expected NoSchedule, ",
-    ),
-    (
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "p", "namespace": "x"},
-            "spec": {"containers": [{"resources": {"requests": {"cpu": "-1"}}}]},
-        },
-        "Pod x/p cannot be read: cpu: found '-1', expected 0 or more",
-    ),
-]
+    (_node(status={"allocatable": {"memory": "-1Gi"}}),
+     "Node n1 cannot be read: memory: found '-1Gi', expected 0 or more"),
+    (_node(spec={"taints": [{"key": "a", "effect": "NoSchedul"}]}),
+     "Node n1 cannot be read: taint a: found effect 'NoSchedul', expected NoSchedule, "),
+    ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "x"},
+     "spec": {"containers": [{"resources": {"requests": {"cpu": "-1"}}}]}},
+     "Pod x/p cannot be read: cpu: found '-1', expected 0 or more"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("obj", "message"), IMPOSSIBLE)

@@ -53,26 +53,14 @@ DRAIN, HEAL = "drain-w-1", "heal-x"
         ((), 1),
         ((shown(812), shown(815)), 812),
         ((shown(3, "other"), shown(9)), 9),
-        (
-            (
-                concern(ConcernState.OBSERVED, DRAIN),
-                concern(ConcernState.PROPOSED, DRAIN),
-                concern(ConcernState.OPENED, DRAIN, 700),
-            ),
-            700,
-        ),
+        ((concern(ConcernState.OBSERVED, DRAIN), concern(ConcernState.PROPOSED, DRAIN),
+         concern(ConcernState.OPENED, DRAIN, 700)), 700),
         # opened, but the run ended before its number was written down
         ((concern(ConcernState.PROPOSED, DRAIN), shown(812)), 1),
-        (
-            (
-                concern(ConcernState.PROPOSED, DRAIN),
-                concern(ConcernState.OPENED, DRAIN, 700),
-                concern(ConcernState.PROPOSED, HEAL),
-            ),
-            1,
-        ),
+        ((concern(ConcernState.PROPOSED, DRAIN), concern(ConcernState.OPENED, DRAIN, 700),
+         concern(ConcernState.PROPOSED, HEAL)), 1),
     ],
-)
+)  # fmt: skip
 def test_the_first_that_may_approve_something(events: tuple[LedgerEvent, ...], first: int) -> None:
     assert first_pull(Ledger(events=events), "prod") == first
 

@@ -53,27 +53,16 @@ def pod_with(image: str | None) -> Object:
         (vmi(selinuxContext=""), KUBEVIRT, None, "SELinux context not set on VMI status"),
         (vmi(selinuxContext=""), UNMATCHED, None, ""),
         (labelled(logVerbosity="7"), KUBEVIRT, None, ""),
-        (
-            labelled(logVerbosity="much"),
-            KUBEVIRT,
-            None,
-            (
-                "failed to render launch manifest: verbosity much cannot cast to int: "
-                'strconv.Atoi: parsing "much": invalid syntax'
-            ),
-        ),
+        (labelled(logVerbosity="much"), KUBEVIRT, None,
+         ("failed to render launch manifest: verbosity much cannot cast to int: "
+          'strconv.Atoi: parsing "much": invalid syntax')),
         (with_disk(), KUBEVIRT, pod_with("fedora"), NO_DIGEST),
         (with_disk(), NO_IMAGE_VOLUME, pod_with("fedora@sha256:1"), ""),
         (with_disk(), NO_IMAGE_VOLUME, pod_with(None), ""),  # a snapshot does not keep it
         (with_disk(), NO_IMAGE_VOLUME, {"status": {}}, ""),
-        (
-            with_disk(),
-            NO_IMAGE_VOLUME,
-            pod_with("fedora"),
-            NO_DIGEST,
-        ),
+        (with_disk(), NO_IMAGE_VOLUME, pod_with("fedora"), NO_DIGEST),
     ],
-)
+)  # fmt: skip
 def test_reasons_that_only_the_controllers_log_tells(
     obj: Object, kubevirt: Object, pod: Object | None, reason: str
 ) -> None:
