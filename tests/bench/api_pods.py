@@ -10,14 +10,9 @@ from tests.bench.api_parts import digits, fields, managed, moment, node_name, ui
 GIB = (4, 8, 16, 32, 64)
 
 _EMPTY_DIRS = (
-    "private",
-    "public",
-    "sockets",
-    "virt-bin-share-dir",
-    "libvirt-runtime",
-    "ephemeral-disks",
+    "private", "public", "sockets", "virt-bin-share-dir", "libvirt-runtime", "ephemeral-disks",
     "container-disks",
-)
+)  # fmt: skip
 
 
 def _anti_affinity(app: str) -> dict[str, Any]:

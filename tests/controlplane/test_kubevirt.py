@@ -102,15 +102,8 @@ def test_kubectl_shows_and_scales(vms: Vms, plane_kubectl: Kubectl) -> None:
         "get", "vmi", "one", "-n", vms.namespace, "-o", "wide"
     ).splitlines()
     assert header.split() == [
-        "NAME",
-        "AGE",
-        "PHASE",
-        "IP",
-        "NODENAME",
-        "READY",
-        "LIVE-MIGRATABLE",
-        "PAUSED",
-    ]
+        "NAME", "AGE", "PHASE", "IP", "NODENAME", "READY", "LIVE-MIGRATABLE", "PAUSED",
+    ]  # fmt: skip
     assert {"one", "Running", home, "True"} <= set(line.split())
     vms.migrate("one", "m1")
     assert vms.ends("m1") == "Succeeded"

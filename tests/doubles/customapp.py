@@ -22,15 +22,9 @@ from tests.doubles.trouble import cancel_evacuation
 from tests.doubles.workloads import deployment
 
 __all__ = [
-    "NAMESPACE",
-    "application",
-    "cache",
-    "customapp",
-    "database",
-    "delete_instance",
-    "jumpbox_machine",
-    "nodes",
-]
+    "NAMESPACE", "application", "cache", "customapp", "database", "delete_instance",
+    "jumpbox_machine", "nodes",
+]  # fmt: skip
 
 INSTANCE = "VirtualMachineInstance"
 CACHE = {"app": "cache"}

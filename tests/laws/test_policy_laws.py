@@ -21,24 +21,17 @@ from gitbot.policy.variables import names_over
 from tests.controlplane.cel_expressions import expressions
 
 EXPRESSIONS = (
-    "vm.labels[?'tier'].orValue('') != 'db'",
-    "vm.labels.tier != 'db'",
-    "has(vm.labels.tier) || vm.name == 'a'",
-    "vm.?labels.?tier.hasValue() || size(vm.labels) == 0",
-    "'tier' in vm.labels && vm.labels['tier'] in ['db', 'web']",
-    "vm[move.id] == 1",
-    "move.wave > 1 && 10 / move.wave > 1",
-    "node.taints.all(t, t != vm.name)",
+    "vm.labels[?'tier'].orValue('') != 'db'", "vm.labels.tier != 'db'",
+    "has(vm.labels.tier) || vm.name == 'a'", "vm.?labels.?tier.hasValue() || size(vm.labels) == 0",
+    "'tier' in vm.labels && vm.labels['tier'] in ['db', 'web']", "vm[move.id] == 1",
+    "move.wave > 1 && 10 / move.wave > 1", "node.taints.all(t, t != vm.name)",
     "cel.bind(vm, node, vm.taints.exists(t, t == move.id))",
     "variables.short == 'a' || variables.late > 2",
     "variables.soon > now && variables.tier.orValue('web') == 'web'",
-    "variables.twice == duration('2h') || variables.late > 2",
-    "type(move.wave) == int",
-    "vm != node",
-    "plan.moves.exists(m, m == move.id)",
-    "{'name': move.id}.name == vm.name",
+    "variables.twice == duration('2h') || variables.late > 2", "type(move.wave) == int",
+    "vm != node", "plan.moves.exists(m, m == move.id)", "{'name': move.id}.name == vm.name",
     "plan.moves == move.wave  // a comment",
-)
+)  # fmt: skip
 VARIABLES = """variables:
   - {name: short, expression: vm.name}
   - {name: late, expression: move.wave}

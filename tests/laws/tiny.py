@@ -30,16 +30,8 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 KEYS = {"zone": ZONE, "host": HOSTNAME}
 Kind = Literal["node", "zone", "anywhere", "two", "heal", "empty", "leave", "home"]
 KINDS: tuple[Kind, ...] = (
-    "node",
-    "zone",
-    "anywhere",
-    "two",
-    "heal",
-    "heal",
-    "empty",
-    "leave",
-    "home",
-)
+    "node", "zone", "anywhere", "two", "heal", "heal", "empty", "leave", "home",
+)  # fmt: skip
 Shape = Literal["most", "fast", "near", "apart", "even"]
 SHAPES: tuple[Shape, ...] = ("most", "most", "most", "fast", "near", "apart", "even")
 State = tuple[int, ...]

@@ -12,19 +12,10 @@ from gitbot.kubernetes.objects import annotations_of, at, labels_of
 from gitbot.kubernetes.quantities import units_of
 
 _SPEC = (
-    "nodeSelector",
-    "affinity",
-    "tolerations",
-    "topologySpreadConstraints",
-    "priorityClassName",
-    "priority",
-    "preemptionPolicy",
-    "schedulerName",
-    "runtimeClassName",
-    "resourceClaims",
-    "hostname",
-    "schedulingGates",
-)
+    "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "priorityClassName",
+    "priority", "preemptionPolicy", "schedulerName", "runtimeClassName", "resourceClaims",
+    "hostname", "schedulingGates",
+)  # fmt: skip
 _OURS = ("kubevirt.io/", "descheduler.")
 
 

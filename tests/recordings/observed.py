@@ -17,18 +17,9 @@ from tests.recordings.uids import Uids
 Path = tuple[str, str, str]  # kind, name, field
 _PARTS = ("labels", "annotations", "conditions", "migrationState")
 _STATE = (
-    "migrationUid",
-    "sourceNode",
-    "sourcePod",
-    "targetNode",
-    "targetPod",
-    "completed",
-    "failed",
-    "failureReason",
-    "abortRequested",
-    "abortStatus",
-    "migrationPolicyName",
-)
+    "migrationUid", "sourceNode", "sourcePod", "targetNode", "targetPod", "completed", "failed",
+    "failureReason", "abortRequested", "abortStatus", "migrationPolicyName",
+)  # fmt: skip
 _LABELS = ("kubevirt.io/nodeName", "kubevirt.io/migrationTargetNodeName")
 FIELDS: Mapping[str, frozenset[str]] = {
     MIGRATION: frozenset(
@@ -62,15 +53,11 @@ FIELDS: Mapping[str, frozenset[str]] = {
     ),
     "Pod": frozenset(
         {
-            "phase",
-            "nodeName",
-            "deleting",
-            "gone",
-            "labels/kubevirt.io/nodeName",
+            "phase", "nodeName", "deleting", "gone", "labels/kubevirt.io/nodeName",
             "annotations/descheduler.alpha.kubernetes.io/eviction-in-progress",
         }
     ),
-}
+}  # fmt: skip
 
 
 class Courses:

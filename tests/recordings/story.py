@@ -19,14 +19,9 @@ _DOMAIN = "vmi.kubevirt.io/id"
 INPUTS = ("Node", "ResourceQuota", "MigrationPolicy", "KubeVirt", "PersistentVolumeClaim")
 _HANGS = {"PreparingTarget": "prepare", "TargetReady": "start", "Running": "run"}
 _PLAYED = (
-    "Paused",
-    "AgentConnected",
-    "LiveMigratable",
-    "StorageLiveMigratable",
-    "MigrationRequired",
-    "HotVCPUChange",
-    "HotMemoryChange",
-)
+    "Paused", "AgentConnected", "LiveMigratable", "StorageLiveMigratable", "MigrationRequired",
+    "HotVCPUChange", "HotMemoryChange",
+)  # fmt: skip
 Event = Mapping[str, Any]
 
 

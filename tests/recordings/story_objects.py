@@ -168,15 +168,9 @@ def _pod(state: State, metadata: Object) -> Object:
         if key not in _SIDECARS
     ] or [{"name": "compute", "image": "registry.invalid/launcher"}]
     copied = (
-        "nodeSelector",
-        "affinity",
-        "tolerations",
-        "schedulerName",
-        "topologySpreadConstraints",
-        "priorityClassName",
-        "priority",
-        "nodeName",
-    )
+        "nodeSelector", "affinity", "tolerations", "schedulerName", "topologySpreadConstraints",
+        "priorityClassName", "priority", "nodeName",
+    )  # fmt: skip
     spec = {key: state[key] for key in copied if state.get(key) is not None}
     running = {"Ready": {"status": "True"}} if state.get("phase") == "Running" else {}
     conditions: Mapping[str, Any] = state.get("conditions") or running
@@ -195,15 +189,9 @@ def _condition(kind: str, value: Mapping[str, Any]) -> Object:
 
 def _instance_status(state: State, dialled: Mapping[str, Any]) -> Object:
     kept = (
-        "phase",
-        "nodeName",
-        "migrationState",
-        "evacuationNodeName",
-        "migrationMethod",
-        "migrationTransport",
-        "launcherContainerImageVersion",
-        "activePods",
-    )
+        "phase", "nodeName", "migrationState", "evacuationNodeName", "migrationMethod",
+        "migrationTransport", "launcherContainerImageVersion", "activePods",
+    )  # fmt: skip
     status: Object = {key: state[key] for key in kept if key in state}
     conditions = state.get("conditions") or {}
     status["conditions"] = [_condition(kind, value) for kind, value in conditions.items()]

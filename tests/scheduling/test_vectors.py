@@ -52,18 +52,10 @@ def test_every_filter_and_every_scorer_takes_part_in_the_record() -> None:
     ]
     plugins = {plugin for item in rejections for plugin in (item["plugin"], *item.get("all", ()))}
     assert plugins == {
-        "NodeUnschedulable",
-        "TaintToleration",
-        "NodeAffinity",
-        "NodePorts",
-        "NodeResourcesFit",
-        "VolumeRestrictions",
-        "NodeVolumeLimits",
-        "VolumeBinding",
-        "VolumeZone",
-        "PodTopologySpread",
-        "InterPodAffinity",
-    }
+        "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+        "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
+        "PodTopologySpread", "InterPodAffinity",
+    }  # fmt: skip
     scored = {plugin for verdict in results() for plugin in verdict.get("normalised", {})}
     assert len(scored) == 8
     assert sum(len(verdict["feasible"]) > 1 for verdict in results()) > 500

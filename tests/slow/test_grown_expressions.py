@@ -21,18 +21,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 SECONDS = 1  # of processor time for a question
 OVERHEAD = 20  # seconds of wall time for starting, reading and waiting on a busy machine
 GROWN = (
-    "lists.range(9999).map(i, X)",
-    "lists.range(99999999).map(i, X)",
+    "lists.range(9999).map(i, X)", "lists.range(99999999).map(i, X)",
     "lists.range(5000).all(i, [X].exists(j, j == Y))",
-    "lists.range(3000).map(i, lists.range(3).map(j, X))",
-    "cel.bind(q, X, [q, q, q, q, q])",
-    "[X, Y, X]",
-    "[X, Y].flatten().distinct()",
-    "string(X) + 'a'",
-    "(X) == (Y)",
+    "lists.range(3000).map(i, lists.range(3).map(j, X))", "cel.bind(q, X, [q, q, q, q, q])",
+    "[X, Y, X]", "[X, Y].flatten().distinct()", "string(X) + 'a'", "(X) == (Y)",
     "'%s%s'.format([X, Y])",
     "(string(X) + 'a'.replace('', 'bbbbbbbbbbbbbbbb').replace('', 'cccccc')).matches('(a|b|c)*$')",
-)
+)  # fmt: skip
 POLICY = """\
 apiVersion: placement.gitbot.dev/v1alpha1
 kind: PlacementPolicy

@@ -23,14 +23,8 @@ from tests.contracts.api_server.kubevirt_face import (
 NOWHERE = {HOSTNAME: "nowhere"}
 SOON = {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "1"}
 PHASES = [
-    "Pending",
-    "Scheduling",
-    "Scheduled",
-    "PreparingTarget",
-    "TargetReady",
-    "Running",
-    "Succeeded",
-]
+    "Pending", "Scheduling", "Scheduled", "PreparingTarget", "TargetReady", "Running", "Succeeded",
+]  # fmt: skip
 LONG = 600  # seconds of a copy that does not end in a test
 
 

@@ -33,20 +33,10 @@ from tests.controlplane.kubevirt.mirror import Mirror, RemoteApi
 from tests.controlplane.kubevirt.readiness import Readiness
 
 FOLLOWED = (
-    "KubeVirt",
-    "MigrationPolicy",
-    "Namespace",
-    "Node",
-    "PersistentVolumeClaim",
-    "PriorityClass",
-    "ResourceQuota",
-    "RuntimeClass",
-    "VirtualMachine",
-    "VirtualMachineInstance",
-    "VirtualMachineInstanceMigration",
-    "VirtualMachineInstanceReplicaSet",
-    "Pod",
-)
+    "KubeVirt", "MigrationPolicy", "Namespace", "Node", "PersistentVolumeClaim", "PriorityClass",
+    "ResourceQuota", "RuntimeClass", "VirtualMachine", "VirtualMachineInstance",
+    "VirtualMachineInstanceMigration", "VirtualMachineInstanceReplicaSet", "Pod",
+)  # fmt: skip
 QUICK = SimulationSettings(
     handler_step=0, copy_minimum=0, boot=0, pod_start=0, pod_stop=0, bandwidth=1 << 60
 )

@@ -13,13 +13,9 @@ from gitbot.simulation.schemas import SCHEMAS
 from gitbot.simulation.served_resources import BY_KIND, ServedResource
 
 KINDS = (
-    "KubeVirt",
-    "MigrationPolicy",
-    "VirtualMachine",
-    "VirtualMachineInstance",
-    "VirtualMachineInstanceMigration",
-    "VirtualMachineInstanceReplicaSet",
-)
+    "KubeVirt", "MigrationPolicy", "VirtualMachine", "VirtualMachineInstance",
+    "VirtualMachineInstanceMigration", "VirtualMachineInstanceReplicaSet",
+)  # fmt: skip
 MIGRATION = "VirtualMachineInstanceMigration"
 SINCE_1_6 = ("addedNodeSelector", "priority", "receive", "sendTo")
 _SINGULAR = {"MigrationPolicy": "migrationpolicy"}

@@ -48,16 +48,12 @@ _RULES = (
     {
         "apiGroups": ["", "node.k8s.io", "scheduling.k8s.io"],
         "resources": [
-            "namespaces",
-            "nodes",
-            "persistentvolumeclaims",
-            "priorityclasses",
-            "resourcequotas",
+            "namespaces", "nodes", "persistentvolumeclaims", "priorityclasses", "resourcequotas",
             "runtimeclasses",
         ],
         "verbs": ["get", "list", "watch"],
     },
-)
+)  # fmt: skip
 
 
 class KubeVirt:

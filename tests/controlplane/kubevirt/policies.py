@@ -18,13 +18,9 @@ ACCOUNTS = tuple(
     for name in ("apiserver", "controller", "handler", "operator")
 )
 RESERVED_LABELS = (
-    names.CREATED_BY,
-    names.MIGRATION_UID,
-    names.NODE_NAME,
-    names.TARGET_NODE_NAME,
-    names.SCHEDULABLE,
-    "kubevirt.io/install-strategy",
-)
+    names.CREATED_BY, names.MIGRATION_UID, names.NODE_NAME, names.TARGET_NODE_NAME,
+    names.SCHEDULABLE, "kubevirt.io/install-strategy",
+)  # fmt: skip
 _MINE = f"request.userInfo.username in [{', '.join(repr(name) for name in ACCOUNTS)}]"
 FOREIGN = f"!({_MINE})"
 """A match condition: the request is none of KubeVirt's own accounts."""

@@ -18,16 +18,8 @@ from tests.unit.cli.desk import Desk, at_desk, merge
 from tests.unit.workflows.story import REQUEST, RULE
 
 LISTING = (
-    "plan",
-    "check",
-    "render",
-    "explain",
-    "status",
-    "get",
-    "calendar",
-    "ledger show",
-    "audit",
-)
+    "plan", "check", "render", "explain", "status", "get", "calendar", "ledger show", "audit",
+)  # fmt: skip
 NAMELESS = ("lint", "doctor", "policy list", "policy test")  # about files and rights, not objects
 LABELLED = RULE.replace("{name: mssql2016,", "{labels: {team: db}, name: mssql2016,")
 ANCHOR = "kubevirt.io/domain=mssql2016"

@@ -69,18 +69,11 @@ def moving(objects: Objects, name: str, to: str) -> PlacementPlan:
         ([*webs("a-1"), vm("other", on="b-1", labels={"app": "db"})], "other", "a-2", True),
     ],
     ids=[
-        "the anchor of another leaves its zone",
-        "the anchor stays in the zone",
-        "the anchor leaves the node that counts",
-        "a second anchor stays",
-        "a pod that is not a VM stays",
-        "broken before, and not made worse",
-        "broken before, and healed",
-        "a pin hides the domain that it empties",
-        "within the skew",
-        "only a wish",
-        "counted without a constraint of its own",
-        "not counted",
+        "the anchor of another leaves its zone", "the anchor stays in the zone",
+        "the anchor leaves the node that counts", "a second anchor stays",
+        "a pod that is not a VM stays", "broken before, and not made worse",
+        "broken before, and healed", "a pin hides the domain that it empties", "within the skew",
+        "only a wish", "counted without a constraint of its own", "not counted",
     ],
 )  # fmt: skip
 def test_a_move_keeps_what_other_vms_require(

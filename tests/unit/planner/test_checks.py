@@ -13,22 +13,10 @@ from tests.doubles.problems import node, problem, vm
 from tests.unit.planner.reading import move, planned
 
 ALWAYS = {
-    "running",
-    "live-migratable",
-    "in-flight",
-    "one-pod",
-    "paused",
-    "backup",
-    "hotplug-volumes",
-    "target-pod",
-    "selector",
-    "cpu-vendor",
-    "eviction-strategy",
-    "kubevirt",
-    "scheduling",
-    "rules",
+    "running", "live-migratable", "in-flight", "one-pod", "paused", "backup", "hotplug-volumes",
+    "target-pod", "selector", "cpu-vendor", "eviction-strategy", "kubevirt", "scheduling", "rules",
     "estimate",
-}
+}  # fmt: skip
 
 
 def checks(*extra: KubernetesObject) -> dict[str, Outcome]:

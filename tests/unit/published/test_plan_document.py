@@ -36,24 +36,10 @@ def document(plan: PlacementPlan = PLAN) -> dict[str, Any]:
 
 def test_document_has_the_fields_of_the_contract_in_order() -> None:
     assert list(document()) == [
-        "apiVersion",
-        "kind",
-        "cluster",
-        "digest",
-        "expiresAt",
-        "inputs",
-        "limits",
-        "moves",
-        "holds",
-        "rules",
-        "waves",
-        "bound",
-        "manifests",
-        "findings",
-        "minimised",
-        "drains",
+        "apiVersion", "kind", "cluster", "digest", "expiresAt", "inputs", "limits", "moves",
+        "holds", "rules", "waves", "bound", "manifests", "findings", "minimised", "drains",
         "resilience",
-    ]
+    ]  # fmt: skip
     assert document()["minimised"][4:] == [
         {"what": "softBreaches", "amount": 0},
         {"what": "score", "amount": None},

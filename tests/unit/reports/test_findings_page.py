@@ -12,17 +12,9 @@ PAGE = (ROOT / "docs" / "reference" / "findings.md").read_text("utf-8")
 DOCTOR = (ROOT / "docs" / "reference" / "doctor.md").read_text("utf-8")
 HOLDS = (ROOT / "docs" / "reference" / "plan.md").read_text("utf-8")
 ROOMS = (
-    "calendar",
-    "check",
-    "constraints",
-    "documents",
-    "files",
-    "intents",
-    "ledger",
-    "plan",
-    "policy",
+    "calendar", "check", "constraints", "documents", "files", "intents", "ledger", "plan", "policy",
     "settings",
-)
+)  # fmt: skip
 # Their checks are not findings.
 LOOKS = ("commands/doctor.py", "workflows/ask/doctor.py", "github/diagnosis.py")
 CHECK = re.compile(r"(?:repository|configuration|ledger|snapshot|forge|cluster|kubevirt)/[a-z-]+")
