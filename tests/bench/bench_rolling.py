@@ -1,8 +1,6 @@
 """Rolling maintenance: every node of a cluster once, 600 s away each, in time and in moves.
 
-The peers drain one node after the other, and ten at once, to the node with the most free memory, or
-with the least that suffices: the profile that packs.
-All count a migration's time alike. The bound is the largest of three: the seconds of all VMs' first
+The bound is the largest of three: the seconds of all VMs' first
 moves over the slots, and one reboot; the memory that nodes away and VMs in flight take, over what
 is free; and the reboots, with so many nodes away as there is room for. The goals are for 100 nodes;
 smaller clusters are told.
@@ -14,7 +12,6 @@ import argparse
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
 
 from gitbot.constraints.replay.replay import replay
 from gitbot.model.ledger.request_id import RequestId
@@ -131,73 +128,12 @@ def problem(case: Pool, *, outbound: int, lanes: int) -> PlacementProblem:
     )
 
 
-class Drains:
-    """So many nodes at once are drained by name, each VM to the node that the profile prefers."""
-
-    def __init__(self, case: Pool, *, outbound: int = 2, at_once: int = 1) -> None:
-        self.case, self.outbound, self.at_once = case, outbound, at_once
-        self.host = list(case.host)
-        self.free = [ROOM] * case.nodes
-        for host, size in zip(case.host, case.size, strict=True):
-            self.free[host] -= size
-        self.closed: set[int] = set()
-        self.waiting: dict[int, list[int]] = {}
-        self.flying: dict[int, int] = {}
-        self.events: list[tuple[int, int, int]] = []  # time, node, its VM or -1: it is back
-        self.now = self.moves = 0
-
-    def run(self) -> tuple[int, int, int]:
-        """Seconds until the last node is back, moves, and VMs that found no place."""
-        queue = list(range(self.case.nodes))
-        while True:
-            while queue and len(self.closed) < self.at_once:
-                name = queue.pop(0)
-                self.closed.add(name)
-                self.waiting[name] = [v for v, host in enumerate(self.host) if host == name]
-                self.flying[name] = 0
-            for name in sorted(self.waiting):
-                self._start(name)
-            if not self.events:
-                return self.now, self.moves, sum(map(len, self.waiting.values()))
-            self._end(*heappop(self.events))
-
-    def _start(self, name: int) -> None:
-        for number in list(self.waiting[name]):
-            if sum(self.flying.values()) >= SLOTS or self.flying[name] >= self.outbound:
-                return
-            size = self.case.size[number]
-            able = [n for n, free in enumerate(self.free) if free >= size and n not in self.closed]
-            if able:
-                target = _chosen(able, self.free, packed=self.case.packed)
-                self.waiting[name].remove(number)
-                self.host[number] = target
-                self.free[target] -= size
-                self.flying[name] += 1
-                self.moves += 1
-                heappush(self.events, (self.now + size + OVERHEAD, name, number))
-        self._leave(name)
-
-    def _leave(self, name: int) -> None:
-        if not self.waiting[name] and not self.flying[name]:
-            del self.waiting[name]
-            heappush(self.events, (self.now + AWAY, name, -1))
-
-    def _end(self, time: int, name: int, number: int) -> None:
-        self.now = time
-        if number < 0:
-            self.closed.remove(name)
-            return
-        self.flying[name] -= 1
-        self.free[name] += self.case.size[number]
-        self._leave(name)
-
-
-def figures(sizes: tuple[int, ...] = (10, 50, 100)) -> Iterator[Figure]:
-    """P3 and P4: time and moves beside the bound and the peers."""
+def figures(sizes: tuple[int, ...] = (WANTED,)) -> Iterator[Figure]:
+    """Time and moves beside the bound."""
     clusters = [(nodes, fill) for nodes in sizes for fill in (0.5, 0.7, 0.85)]
     for nodes, fill in clusters:
         for case, start in starts(nodes, fill):
-            for outbound in (2, 1) if nodes >= WANTED or not start else ():
+            for outbound in (2, 1):
                 what = f"{nodes} nodes, {fill:.0%} full{start}, caps ({SLOTS},{outbound})"
                 yield from compared(case, what, outbound)
     for nodes, fill in clusters:
@@ -234,39 +170,19 @@ def compared(case: Pool, what: str, outbound: int) -> Iterator[Figure]:
             ratio=MOVES * len(case.size) / moves,
             goal=1,
         )
-    for at_once, name in ((1, "one by one"), (10, "ten at once")):
-        if at_once * 2 > case.nodes or case.locked:  # the peers know no zones
-            continue
-        seconds, made, stuck = Drains(case, outbound=outbound, at_once=at_once).run()
-        each = f"{made / len(case.size):.3f} moves a VM, {stuck} stuck"
-        yield Figure(
-            what=f"{what}: seconds, {name} ({each})",
-            gitbot=f"{ends}",
-            peer=f"{seconds}",
-            ratio=None if stuck else seconds / ends,
-        )
 
 
 def excess(case: Pool, what: str) -> Figure:
-    """The moves beyond one a VM, beside the least: those of the first node of each part.
-
-    Told as well: those of draining one node after the other, by the profile of the start.
-    """
+    """The moves beyond one a VM, beside the least: those of the first node of each part."""
     _, moves = planned(case, outbound=2, lanes=1)
     made = moves - len(case.size)
-    drains = "" if case.locked else f" ({_drained(case)})"
     return Figure(
-        what=f"{what}: moves beyond one a VM{drains}",
+        what=f"{what}: moves beyond one a VM",
         gitbot=f"{made}",
         peer=f"{case.least} (bound)",
         ratio=case.least / made if made else 1,
         goal=1 / 1.1,
     )
-
-
-def _drained(case: Pool) -> str:
-    _, moves, stuck = Drains(case).run()
-    return f"one by one {stuck} stuck" if stuck else f"one by one {moves - len(case.size)}"
 
 
 def planned(case: Pool, *, outbound: int, lanes: int) -> tuple[int, int]:
@@ -283,7 +199,7 @@ def planned(case: Pool, *, outbound: int, lanes: int) -> tuple[int, int]:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, nargs="*", default=[10, 50, 100])
+    parser.add_argument("--nodes", type=int, nargs="*", default=[WANTED])
     show(figures(tuple(parser.parse_args().nodes)))
 
 
