@@ -24,11 +24,12 @@ from gitbot.simulation.simulation_settings import SimulationSettings
 from gitbot.workflows.watch import reconcile
 from tests.bench.table import Figure, show
 from tests.doubles.forge import MemoryForge
+from tests.doubles.intents import HEAD
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.rack import RACK, RackSize, rack
 from tests.doubles.repository import MemoryRepository
 from tests.doubles.trouble import lose_node, return_node
-from tests.unit.workflows.story import HEAD, Story
+from tests.unit.workflows.story import Story
 
 MIB = 1024**2
 ROUNDS = 600

@@ -8,20 +8,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.doubles.intents import CONFIGURATION
+
 ROOT = Path(__file__).resolve().parents[2]
 BUTTONS = ROOT / "docs" / "local_forge.py"
 NAME, MAIL = "ana", "ana@example.org"
-CONFIGURATION = """\
-apiVersion: placement.gitbot.dev/v1alpha1
-kind: Configuration
-metadata: {name: default}
-spec:
-  clusters:
-  - name: CLUSTER
-    timeZone: Europe/Madrid
-  proposals: {stabilize: PT0S}
-  mode: Enforce
-"""
 
 
 class Desk:

@@ -43,6 +43,20 @@ def cancel_evacuation(cluster: SimulatedCluster, vmi: str, namespace: str) -> No
     cluster.engine.run_ready()
 
 
+def by_hand(cluster: SimulatedCluster, vm: str, node: str, *, name: str = "by-hand") -> None:
+    """Somebody migrates a VM of the customapp to a node."""
+    cluster.apply(
+        [
+            {
+                "apiVersion": "kubevirt.io/v1",
+                "kind": "VirtualMachineInstanceMigration",
+                "metadata": {"name": name, "namespace": "customapp"},
+                "spec": {"vmiName": vm, "addedNodeSelector": {"kubernetes.io/hostname": node}},
+            }
+        ]
+    )
+
+
 def restart_machine(cluster: SimulatedCluster, name: str, namespace: str) -> None:
     """Restart a VirtualMachine: its VMI is deleted and made again, with another UID."""
     cluster.delete(VMI, name, namespace)

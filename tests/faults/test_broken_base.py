@@ -16,9 +16,10 @@ from gitbot.workflows.check import publish
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.watch import reconcile, watch
+from tests.doubles.intents import REQUEST
 from tests.doubles.stage import Stage
 from tests.faults.pending import merge_another, pending
-from tests.unit.workflows.story import REQUEST, Story
+from tests.unit.workflows.story import Story
 from tests.unit.workflows.test_apply import rewrite
 
 ERROR = "intents/prod/x.yaml:1:1: no YAML"

@@ -15,6 +15,7 @@ from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply, hold, resume
 from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
+from tests.doubles.intents import HEAD, REQUEST, RULE
 from tests.doubles.ledger import moves_of
 from tests.doubles.timely import TimelyPort
 from tests.doubles.trouble import (
@@ -24,7 +25,7 @@ from tests.doubles.trouble import (
     return_node,
 )
 from tests.faults.faulty_port import Crash, Effect, Fault, FaultyPort, scripted, seeded
-from tests.unit.workflows.story import HEAD, REQUEST, RULE, Story
+from tests.unit.workflows.story import Story
 
 KIND = "VirtualMachineInstanceMigration"
 JUMP = "request/customapp/jump"

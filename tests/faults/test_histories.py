@@ -17,8 +17,9 @@ from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import reconcile
 from tests.doubles.customapp import customapp
+from tests.doubles.intents import HEAD, REQUEST, RULE
 from tests.scenarios.loop import Loop
-from tests.unit.workflows.story import CLUSTER, HEAD, REQUEST, RULE, Story, configuration
+from tests.unit.workflows.story import CLUSTER, Story, configuration
 
 Edit = Callable[[Story, str], str]
 

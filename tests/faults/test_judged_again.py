@@ -17,9 +17,10 @@ from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import reconcile
+from tests.doubles.intents import HEAD, REQUEST, RULE
 from tests.doubles.moves import a_move
 from tests.doubles.stage import Stage, a_plan
-from tests.unit.workflows.story import HEAD, REQUEST, RULE, Story
+from tests.unit.workflows.story import Story
 
 RULES = "\n  validations: [{"
 DENIES: dict[str, str] = {

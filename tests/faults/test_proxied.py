@@ -29,9 +29,9 @@ from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.apply import apply
 from gitbot.workflows.core.context import RunContext
 from tests.doubles.customapp import customapp
+from tests.doubles.intents import REQUEST
 from tests.faults.proxy import FAULTS, Proxy
 from tests.scenarios.loop import Loop
-from tests.unit.workflows.story import REQUEST
 
 PASSES = 8
 DECISIVE = ("nodes", "pods", "instances", "migrations", "configmaps", "version")

@@ -23,12 +23,13 @@ from gitbot.ports.forge import MergeMethod, PullState
 from gitbot.published.ledger_lines import verify
 from gitbot.workflows.watch import reconcile
 from tests.doubles.forge import MemoryForge
+from tests.doubles.intents import HEAD
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.rack import RACK, RackSize, rack
 from tests.doubles.repository import MemoryRepository
 from tests.doubles.timely import TimelyPort
 from tests.doubles.trouble import lose_node, return_node
-from tests.unit.workflows.story import HEAD, Story
+from tests.unit.workflows.story import Story
 
 OPENS, CLOSES = 1_764_547_200 + 3600, 1_764_547_200 + 24 * 3600
 SIZE = RackSize(nodes=24, nodes_in_rack=4, machines=200, full_percent=70, namespaces=3)

@@ -8,8 +8,9 @@ from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.workflows.apply import apply
 from gitbot.workflows.watch import reconcile
+from tests.doubles.intents import HEAD
 from tests.doubles.timely import TimelyPort, untimely
-from tests.unit.workflows.story import HEAD, Story
+from tests.unit.workflows.story import Story
 from tests.unit.workflows.test_maintenance import LEAD, START, wait_until, window
 
 FREEZE = f"{HEAD}kind: FreezeWindow\nmetadata: {{name: all}}\nspec: {{}}\n"

@@ -21,10 +21,10 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.propose import propose
 from tests.doubles.github import GitHub, Server
 from tests.doubles.github.scene import REPOSITORY
+from tests.doubles.intents import CONFIGURATION
 from tests.doubles.rack import rack
 from tests.forge import description
 from tests.scenarios.clusters import START
-from tests.scenarios.loop import CONFIGURATION
 from tests.scenarios.rack.story import RULE, WINDOW
 
 pytestmark = [pytest.mark.forge, pytest.mark.timeout(900), pytest.mark.xdist_group("rack")]

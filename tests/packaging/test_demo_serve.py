@@ -11,17 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.doubles.served_demo import ServedDemo
+from tests.unit.action.stage import REQUEST
 
 KUBECTL = Path(sys.executable).parent / "kubectl"
-REQUEST = """\
-apiVersion: placement.gitbot.dev/v1alpha1
-kind: MigrationRequest
-metadata: {name: jumpbox-away, namespace: customapp}
-spec:
-  vms: {names: [jumpbox]}
-  target: {node: kni-worker5}
-  reason: Maintenance
-"""
 CONFIGURATION = """\
 apiVersion: placement.gitbot.dev/v1alpha1
 kind: Configuration

@@ -27,21 +27,11 @@ from gitbot.workflows.check import PublishResult, publish
 from gitbot.workflows.core.context import Progress, RunContext
 from gitbot.workflows.propose import ProposeResult, propose
 from gitbot.workflows.watch import ReconcileResult, reconcile
+from tests.doubles.intents import CONFIGURATION
 from tests.doubles.timely import TimelyPort
 
 T = TypeVar("T")
 READS = ("get", "list")
-CONFIGURATION = """\
-apiVersion: placement.gitbot.dev/v1alpha1
-kind: Configuration
-metadata: {name: default}
-spec:
-  clusters:
-  - name: CLUSTER
-    timeZone: Europe/Madrid
-  proposals: {stabilize: PT0S}
-  mode: Enforce
-"""
 
 
 class NotedPort(TimelyPort):

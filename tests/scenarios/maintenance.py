@@ -12,9 +12,10 @@ from gitbot.ports.forge import PullRequest, PullState
 from gitbot.simulation.simulated_cluster import SimulatedCluster
 from gitbot.workflows.ask import status
 from tests.doubles.customapp import customapp
+from tests.doubles.intents import CONFIGURATION
 from tests.doubles.trouble import lose_node, return_node
 from tests.scenarios.clusters import START
-from tests.scenarios.loop import CONFIGURATION, Loop
+from tests.scenarios.loop import Loop
 
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
 HOUR = 3600

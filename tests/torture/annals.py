@@ -17,12 +17,13 @@ from gitbot.simulation.scenes import NAMESPACE, jumpbox_machine
 from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.doubles.customapp import customapp
 from tests.doubles.forge import MemoryForge
+from tests.doubles.intents import HEAD
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.repository import MemoryRepository
 from tests.doubles.timely import TimelyPort
 from tests.torture.history import Act, History
 from tests.torture.reviewer import Reviewer
-from tests.unit.workflows.story import CLUSTER, HEAD, Story, configuration
+from tests.unit.workflows.story import CLUSTER, Story, configuration
 
 VMS = ("jumpbox", "toolbox")
 TARGETS = ("kni-worker2", "kni-worker3", "kni-worker4", "kni-worker5")

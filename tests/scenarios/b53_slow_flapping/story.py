@@ -6,27 +6,12 @@ from pathlib import Path
 
 from gitbot.model.text.instants import format_instant
 from tests.doubles.customapp import customapp
+from tests.doubles.intents import CONFIGURATION, RULE
+from tests.doubles.trouble import by_hand
 from tests.scenarios.clusters import START
-from tests.scenarios.loop import CONFIGURATION, Loop
+from tests.scenarios.loop import Loop
 
-RULE = """\
-apiVersion: placement.gitbot.dev/v1alpha1
-kind: ZoneAntiAffinity
-metadata: {name: mssql2016, namespace: customapp}
-spec:
-  selector: {matchLabels: {kubevirt.io/domain: mssql2016}}
-"""
 HALF = 3 * 3600
-
-
-def by_hand(name: str, vm: str, node: str) -> dict[str, object]:
-    """A migration of somebody else."""
-    return {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachineInstanceMigration",
-        "metadata": {"name": name, "namespace": "customapp"},
-        "spec": {"vmiName": vm, "addedNodeSelector": {"kubernetes.io/hostname": node}},
-    }
 
 
 def story(folder: Path) -> str:
@@ -43,7 +28,7 @@ def story(folder: Path) -> str:
     for number in range(5):
         for node in ("kni-worker6", "kni-worker2"):
             if number or node == "kni-worker2":
-                cluster.apply([by_hand(f"{node}-{number}", vm, node)])
+                by_hand(cluster, vm, node, name=f"{node}-{number}")
                 cluster.run_until(cluster.engine.idle, limit=900)
             begin = loop.port.now()
             loop.say(f"{format_instant(begin)}: {vm} is on {node}")

@@ -5,16 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.doubles.customapp import customapp
+from tests.doubles.intents import RULE
 from tests.scenarios.clusters import START
 from tests.scenarios.loop import Loop
-
-RULE = """\
-apiVersion: placement.gitbot.dev/v1alpha1
-kind: ZoneAntiAffinity
-metadata: {name: mssql2016, namespace: customapp}
-spec:
-  selector: {matchLabels: {kubevirt.io/domain: mssql2016}}
-"""
 
 
 def refs(loop: Loop) -> dict[str, str | None]:

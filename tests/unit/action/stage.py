@@ -9,6 +9,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.doubles import intents
+
 ROOT = Path(__file__).parents[3]
 PATIENCE = 300  # seconds; only a test that fails ever waits so long
 ACTION = ROOT / ".github" / "actions" / "gitbot"
@@ -24,15 +26,7 @@ spec:
   proposals: {stabilize: PT0S}
   mode: Enforce
 """
-REQUEST = """\
-apiVersion: placement.gitbot.dev/v1alpha1
-kind: MigrationRequest
-metadata: {name: jumpbox-away, namespace: customapp}
-spec:
-  vms: {names: [jumpbox]}
-  target: {node: kni-worker5}
-  reason: Maintenance
-"""
+REQUEST = intents.REQUEST.replace("jump,", "jumpbox-away,")
 
 
 @dataclass

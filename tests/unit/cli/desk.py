@@ -18,7 +18,8 @@ from gitbot.ports.forge import MergeMethod
 from gitbot.simulation.http import ApiServer, write_kubeconfig
 from tests.doubles import canaries
 from tests.doubles.customapp import customapp
-from tests.scenarios.loop import CONFIGURATION, Loop
+from tests.doubles.intents import CONFIGURATION
+from tests.scenarios.loop import Loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from gitbot.adapters.clock import SystemClock
 from gitbot.calendar import clock_time
 from gitbot.model.text.instants import parse_instant
 from gitbot.ports.forge import PullRequest
+from tests.doubles.intents import HEAD, RULE
 from tests.unit.cli.desk import Desk, at_desk
-from tests.unit.workflows.story import HEAD, RULE
 
 
 @pytest.fixture

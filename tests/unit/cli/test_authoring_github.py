@@ -16,8 +16,8 @@ from gitbot.simulation.http import ApiServer, write_kubeconfig
 from gitbot.snapshot import from_objects, write_snapshot
 from tests.doubles.customapp import customapp
 from tests.doubles.github.scene import REPOSITORY, Scene
+from tests.doubles.intents import CONFIGURATION
 from tests.doubles.problems import node, vm
-from tests.scenarios.loop import CONFIGURATION
 from tests.scenarios.small_clusters import flat, kubevirt
 from tests.unit.cli.desk import typed
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.doubles.intents import REQUEST, RULE
 from tests.unit.cli.desk import Desk, at_desk
-from tests.unit.workflows.story import REQUEST, RULE
 
 BAD, GOOD, STRONG = "\x1b[31m", "\x1b[32m", "\x1b[1m"
 SHOWN = [

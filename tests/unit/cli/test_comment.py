@@ -22,7 +22,8 @@ from gitbot.snapshot import write_snapshot
 from gitbot.workflows.core.published_snapshots import SNAPSHOT_FILE, snapshot_branch
 from tests.doubles import people
 from tests.doubles.customapp import customapp
-from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, configuration
+from tests.doubles.intents import REQUEST, RULE
+from tests.unit.workflows.story import CLUSTER, configuration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,8 @@ from click.testing import CliRunner
 from gitbot.cli.main import COMMANDS, cli, main
 from gitbot.cli.shared.output import shown_findings
 from gitbot.model.plan.findings import Finding, Severity
+from tests.doubles.intents import HEAD, REQUEST
 from tests.unit.cli.desk import Desk, at_desk
-from tests.unit.workflows.story import HEAD, REQUEST
 
 WINDOW = f"""{HEAD}kind: MaintenanceWindow
 metadata: {{name: firmware}}

@@ -15,8 +15,8 @@ from gitbot.calendar import clock_time
 from gitbot.cli.shared.schema_table import schema_of
 from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.ports.forge import MergeMethod
+from tests.doubles.intents import HEAD, REQUEST, RULE
 from tests.unit.cli.desk import Desk, at_desk
-from tests.unit.workflows.story import HEAD, REQUEST, RULE
 
 SPREAD = RULE.replace("spec:\n", "spec:\n  topologyKey: kubernetes.io/hostname\n")
 FREEZE = f"""{HEAD}kind: FreezeWindow

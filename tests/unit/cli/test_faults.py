@@ -8,17 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.doubles.intents import HEAD
+from tests.doubles.intents import REQUEST as JUMP
 from tests.unit.cli.desk import Desk, at_desk
 
-HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
-JUMP = f"""\
-{HEAD}kind: MigrationRequest
-metadata: {{name: jump, namespace: customapp}}
-spec:
-  vms: {{names: [jumpbox]}}
-  target: {{node: kni-worker5}}
-  reason: Maintenance
-"""
 FREEZE = f"{HEAD}kind: FreezeWindow\nmetadata: {{name: quarter}}\nspec: {{}}\n"
 
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from gitbot.cli.shared.schema_table import schema_of
+from tests.doubles.intents import HEAD, REQUEST, RULE
 from tests.unit.cli.desk import Desk, at_desk
-from tests.unit.workflows.story import HEAD, REQUEST, RULE
 
 LABELLED = RULE.replace("{name: mssql2016,", "{labels: {team: db}, name: mssql2016,")
 WINDOW = f"""{HEAD}kind: MaintenanceWindow

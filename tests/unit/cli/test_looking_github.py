@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.doubles.github.faults import Fault, Trouble
+from tests.doubles.intents import REQUEST
 from tests.unit.cli.desk import typed
 from tests.unit.cli.test_authoring_github import Office, office
-from tests.unit.workflows.story import REQUEST
 
 __all__ = ["office"]
 

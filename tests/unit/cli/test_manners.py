@@ -14,8 +14,8 @@ import yaml
 from gitbot.cli.main import COMMANDS, cli
 from gitbot.cli.shared.options import LISTED
 from gitbot.cli.shared.schema_table import schema_of
+from tests.doubles.intents import REQUEST, RULE
 from tests.unit.cli.desk import Desk, at_desk, merge
-from tests.unit.workflows.story import REQUEST, RULE
 
 LISTING = (
     "plan", "check", "render", "explain", "status", "get", "calendar", "ledger show", "audit",

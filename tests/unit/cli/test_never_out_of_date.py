@@ -13,8 +13,8 @@ from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.model.text.instants import compact_instant, format_instant, parse_instant
 from gitbot.ports.forge import MergeMethod
+from tests.doubles.intents import HEAD, REQUEST
 from tests.unit.cli.desk import Desk, Said, at_desk
-from tests.unit.workflows.story import HEAD, REQUEST
 
 JUMP = "request/customapp/jump"
 

@@ -22,8 +22,8 @@ from gitbot.cli.shared.schema_table import schema_of
 from gitbot.documents import write_documents
 from gitbot.errors import SnapshotError, UsageError
 from gitbot.workflows.core.context import RunContext
-from tests.unit.workflows.story import REQUEST as JUMP
-from tests.unit.workflows.story import RULE as MSSQL
+from tests.doubles.intents import REQUEST as JUMP
+from tests.doubles.intents import RULE as MSSQL
 from tests.unit.workflows.story import Story
 from tests.unit.workflows.test_check import (
     CONFIGURATION,

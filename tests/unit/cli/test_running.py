@@ -29,8 +29,9 @@ from gitbot.cli.shared import session
 from gitbot.cli.shared.schema_table import schema_of
 from gitbot.errors import LedgerError
 from gitbot.workflows.core.context import RunContext
+from tests.doubles.intents import REQUEST, RULE
 from tests.doubles.ledger import of_newer_gitbot
-from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
+from tests.unit.workflows.story import CLUSTER, Story
 
 COMMANDS: dict[str, click.Command] = {
     "apply": apply.apply,

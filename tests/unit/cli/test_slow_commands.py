@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gitbot.adapters.progress_bar import StderrProgress
+from tests.doubles.intents import RULE
 from tests.unit.cli.desk import Desk, at_desk
-from tests.unit.workflows.story import RULE
 
 
 @pytest.fixture

@@ -17,9 +17,8 @@ import pytest
 import yaml
 
 from gitbot.cli.shared.schema_table import schema_of
-from tests.scenarios.loop import CONFIGURATION
+from tests.doubles.intents import CONFIGURATION, HEAD, REQUEST, RULE
 from tests.unit.cli.desk import Desk, at_desk, merge
-from tests.unit.workflows.story import HEAD, REQUEST, RULE
 
 NOTHING = b"nothing is running, and nothing waits"
 JUMP = "request/customapp/jump"

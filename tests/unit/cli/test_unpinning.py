@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gitbot.snapshot import from_objects, write_snapshot
+from tests.doubles.intents import CONFIGURATION
 from tests.doubles.problems import HOSTNAME, node, vm
-from tests.scenarios.loop import CONFIGURATION
 from tests.scenarios.small_clusters import flat, kubevirt, machine
 from tests.unit.cli.desk import Desk, at_desk, merge
 

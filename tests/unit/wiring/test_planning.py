@@ -29,7 +29,8 @@ from gitbot.wiring.plan_worker import (
 )
 from gitbot.workflows.check import ClusterScope, Planned, publish
 from tests.doubles import canaries
-from tests.unit.workflows.story import REQUEST, RULE, Story
+from tests.doubles.intents import REQUEST, RULE
+from tests.unit.workflows.story import Story
 
 
 class Does:

@@ -15,24 +15,12 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from tests.doubles.customapp import customapp
 from tests.doubles.forge import MemoryForge
+from tests.doubles.intents import HEAD
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.repository import MemoryRepository
 from tests.doubles.timely import TimelyPort
 
 CLUSTER = "iberia"
-HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
-RULE = f"""{HEAD}kind: ZoneAntiAffinity
-metadata: {{name: mssql2016, namespace: customapp}}
-spec:
-  selector: {{matchLabels: {{kubevirt.io/domain: mssql2016}}}}
-"""
-REQUEST = f"""{HEAD}kind: MigrationRequest
-metadata: {{name: jump, namespace: customapp}}
-spec:
-  vms: {{names: [jumpbox]}}
-  target: {{node: kni-worker5}}
-  reason: Maintenance
-"""
 
 
 def configuration(more: str = "") -> str:

@@ -26,8 +26,9 @@ from gitbot.workflows.core.context import RunContext
 from tests.doubles import people
 from tests.doubles.customapp import customapp
 from tests.doubles.github import GitHub, Server
+from tests.doubles.intents import HEAD, REQUEST
 from tests.doubles.ledger import MemoryLedgerStore
-from tests.unit.workflows.story import HEAD, REQUEST, configuration
+from tests.unit.workflows.story import configuration
 
 NAME = "acme/placement"
 TEAM, PLATFORM = "@acme/customapp", "@acme/platform"

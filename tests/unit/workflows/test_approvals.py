@@ -26,10 +26,11 @@ from gitbot.workflows.approval.read_approvals import (
 from gitbot.workflows.check import publish
 from gitbot.workflows.ledger.kept_plans import plan_of
 from gitbot.workflows.propose import propose
+from tests.doubles.intents import REQUEST, RULE
 from tests.doubles.moves import a_move
 from tests.doubles.stage import Stage, a_plan
 from tests.doubles.tiny_cluster import NOW
-from tests.unit.workflows.story import REQUEST, RULE, Story
+from tests.unit.workflows.story import Story
 
 
 def shown(number: int, cluster: str = "prod") -> PlanShown:

@@ -6,7 +6,8 @@ from gitbot.cli.shared.options import read_selector
 from gitbot.model.plan.findings import Severity
 from gitbot.workflows.audit import AuditQuery, AuditResult, run_audit
 from gitbot.workflows.propose import propose
-from tests.unit.workflows.story import RULE, Story
+from tests.doubles.intents import RULE
+from tests.unit.workflows.story import Story
 
 BROKEN = "ZoneAntiAffinity/customapp/mssql2016"
 

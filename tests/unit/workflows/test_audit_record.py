@@ -7,7 +7,8 @@ from gitbot.model.ledger.ledger import Ledger
 from gitbot.workflows.ask.audit_trend import audit_lines, drawn
 from gitbot.workflows.audit import AuditQuery, AuditResult, run_audit
 from gitbot.workflows.watch import reconcile
-from tests.unit.workflows.story import CLUSTER, RULE, Story
+from tests.doubles.intents import RULE
+from tests.unit.workflows.story import CLUSTER, Story
 
 DAY = 86_400
 BROKEN = "audit/rule-broken ZoneAntiAffinity customapp/mssql2016"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gitbot.workflows.check import publish
 from gitbot.workflows.watch import reconcile
-from tests.unit.workflows.story import HEAD, Story
+from tests.doubles.intents import HEAD
+from tests.unit.workflows.story import Story
 
 EVEN = f"""{HEAD}kind: MigrationRequest
 metadata: {{name: even, namespace: customapp}}

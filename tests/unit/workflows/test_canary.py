@@ -6,7 +6,8 @@ import pytest
 
 from gitbot.workflows.check import publish
 from gitbot.workflows.watch import reconcile
-from tests.unit.workflows.story import REQUEST, Story
+from tests.doubles.intents import REQUEST
+from tests.unit.workflows.story import Story
 
 
 def test_the_canary_of_a_node_validation_is_brought_home() -> None:

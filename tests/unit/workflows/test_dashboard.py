@@ -12,16 +12,10 @@ from gitbot.workflows.check import publish
 from gitbot.workflows.pulls import labels
 from gitbot.workflows.pulls.statuses import CONTEXT
 from gitbot.workflows.watch import reconcile
-from tests.unit.workflows.story import CLUSTER, HEAD, REQUEST, RULE, Story
+from tests.doubles.intents import REQUEST, RULE
+from tests.unit.workflows.story import CLUSTER, Story
 
-LATER = f"""{HEAD}kind: MigrationRequest
-metadata: {{name: jump, namespace: customapp}}
-spec:
-  vms: {{names: [jumpbox]}}
-  target: {{node: kni-worker5}}
-  reason: Maintenance
-  notBefore: "2025-12-01T03:00:00Z"
-"""
+LATER = f'{REQUEST}  notBefore: "2025-12-01T03:00:00Z"\n'
 
 
 def issue(story: Story) -> Issue:

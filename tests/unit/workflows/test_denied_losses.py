@@ -11,9 +11,10 @@ from gitbot.model.plan.plan import PlacementPlan
 from gitbot.wiring.workspace import shipped
 from gitbot.workflows.core.revision import Revision, Texts, read_revision
 from gitbot.workflows.core.revision_engine import RevisionEngine
+from tests.doubles.intents import HEAD
 from tests.doubles.problems import NOW
 from tests.unit.constraints.test_resilience import FOUR, Placed, moved, snapshot
-from tests.unit.workflows.story import HEAD, configuration
+from tests.unit.workflows.story import configuration
 
 PLAN = moved({"web-1": ("n-a", "n-b")})
 CROWDED = [*FOUR, ("new", "n-a", "4Gi")]  # n-b alone takes a large VM, until web-1 comes

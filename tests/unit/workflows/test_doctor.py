@@ -15,8 +15,9 @@ from gitbot.snapshot import write_snapshot
 from gitbot.workflows.apply import hold
 from gitbot.workflows.ask.doctor import cluster_checks, repository_checks
 from gitbot.workflows.watch import reconcile
+from tests.doubles.intents import RULE
 from tests.doubles.tiny_cluster import TestClock
-from tests.unit.workflows.story import RULE, Story, configuration
+from tests.unit.workflows.story import Story, configuration
 
 WINDOW = """apiVersion: placement.gitbot.dev/v1alpha1
 kind: MaintenanceWindow

@@ -10,7 +10,8 @@ import pytest
 from gitbot.wiring.report_store import report_keeper
 from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
-from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
+from tests.doubles.intents import REQUEST, RULE
+from tests.unit.workflows.story import CLUSTER, Story
 
 ADDRESS = "https://github.example/acme/placement/actions/runs/{}#artifacts"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from gitbot.simulation.port import SimulatedPort
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import ProposeResult, propose
+from tests.doubles.intents import HEAD
 from tests.doubles.loaded import LoadedPort
-from tests.unit.workflows.story import HEAD, Story
+from tests.unit.workflows.story import Story
 
 COOL = f"""{HEAD}kind: LoadRule
 metadata: {{name: cool}}

@@ -9,9 +9,10 @@ import pytest
 from gitbot.workflows.apply import apply
 from gitbot.workflows.approval.read_approvals import read_approvals
 from gitbot.workflows.propose import propose
+from tests.doubles.intents import RULE
 from tests.doubles.moves import a_move
 from tests.doubles.stage import Stage, a_plan
-from tests.unit.workflows.story import RULE, Story
+from tests.unit.workflows.story import Story
 
 
 @pytest.mark.parametrize("kept", [True, False])

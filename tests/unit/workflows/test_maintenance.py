@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -25,10 +24,11 @@ from gitbot.workflows.ask import cluster_checks, status
 from gitbot.workflows.core.revision_engine import drained_nodes, vms_left_running
 from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import ReconcileResult, reconcile
+from tests.doubles.intents import HEAD
 from tests.doubles.moves import a_move
-from tests.doubles.trouble import lose_node, return_node
+from tests.doubles.trouble import by_hand, lose_node, return_node
 from tests.unit.policy.test_judging import policy
-from tests.unit.workflows.story import HEAD, Story, configuration
+from tests.unit.workflows.story import Story, configuration
 from tests.unit.workflows.test_doctor import Answers
 
 START = 1_764_561_600  # 2025-12-01T04:00:00Z
@@ -180,16 +180,7 @@ def test_a_vm_that_somebody_moved_since_stays_where_it_is() -> None:
     story = approved(drain=", cordon: Gitbot, done: Rebooted")
     wait_until(story, START - LEAD)
     reconcile(story.shell)
-    jumpbox = {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachineInstanceMigration",
-        "metadata": {"name": "by-hand", "namespace": "customapp"},
-        "spec": {
-            "vmiName": "jumpbox",
-            "addedNodeSelector": {"kubernetes.io/hostname": "kni-worker5"},
-        },
-    }
-    story.cluster.apply([jumpbox])
+    by_hand(story.cluster, "jumpbox", "kni-worker5")
     story.cluster.settle()
     reboot(story, "kni-worker")
     reconcile(story.shell)
@@ -308,27 +299,19 @@ def test_a_vm_that_came_after_the_plan_is_proposed_when_the_rest_is_done() -> No
     story = Story.begin(step=1, window=window(", cordon: External"))
     reconcile(story.shell)
     story.merge()
-    late: dict[str, Any] = {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachineInstanceMigration",
-        "metadata": {"name": "by-hand", "namespace": "customapp"},
-        "spec": {
-            "vmiName": next(vm for vm, node in story.where().items() if node == "kni-worker4"),
-            "addedNodeSelector": {"kubernetes.io/hostname": "kni-worker2"},
-        },
-    }
+    late = next(vm for vm, node in story.where().items() if node == "kni-worker4")
     wait_until(story, START - LEAD)
     reconcile(story.shell)
     story.cluster.cordon("kni-worker")
     reconcile(story.shell)
     story.cluster.cordon("kni-worker", unschedulable=False)
-    story.cluster.apply([late])
+    by_hand(story.cluster, late, "kni-worker2")
     story.cluster.settle()
     reconcile(story.shell)
     assert nodes(story)["kni-worker2"] == "draining"
     assert state(story, DRAIN) == "succeeded"
     (late_vm,) = status(story.shell).unplanned["kni-worker2"]
-    assert late_vm.name == late["spec"]["vmiName"]
+    assert late_vm.name == late
     names = [pull.branch.rpartition("/")[2] for pull in story.pulls()]
     assert [name for name in names if name.startswith("rest-")]
 

@@ -6,7 +6,8 @@ import pytest
 
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import propose
-from tests.unit.workflows.story import RULE, Story
+from tests.doubles.intents import RULE
+from tests.unit.workflows.story import Story
 from tests.unit.workflows.test_propose import HEAL, actions, migration_of
 
 

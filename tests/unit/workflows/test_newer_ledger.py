@@ -7,10 +7,11 @@ import pytest
 from gitbot.workflows.apply import apply, cancel, hold, resume
 from gitbot.workflows.ask import Query, history, status
 from gitbot.workflows.propose import propose
+from tests.doubles.intents import REQUEST
 from tests.doubles.ledger import of_newer_gitbot
 from tests.doubles.moves import a_move
 from tests.doubles.stage import Stage, a_plan
-from tests.unit.workflows.story import CLUSTER, REQUEST, Story
+from tests.unit.workflows.story import CLUSTER, Story
 
 FILE = "requests/prod/request/db/one.jsonl"
 STOP = f"a newer gitbot wrote to the ledger: line 2 (paused in {FILE}); update gitbot"

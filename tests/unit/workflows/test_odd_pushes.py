@@ -7,7 +7,8 @@ import pytest
 from gitbot.errors import UnreachableError
 from gitbot.workflows.author import NewIntent, open_already
 from gitbot.workflows.propose import propose
-from tests.unit.workflows.story import CLUSTER, RULE, Story
+from tests.doubles.intents import RULE
+from tests.unit.workflows.story import CLUSTER, Story
 from tests.unit.workflows.test_propose import FILE, HEAL, TAKEN, actions
 
 MOVE = NewIntent(

@@ -20,10 +20,11 @@ from gitbot.workflows.core.context import base_head
 from gitbot.workflows.core.published_snapshots import snapshot_branch
 from gitbot.workflows.ledger.writer import LOST_RACES, MINUTE, PUSHES, Journal, retried
 from gitbot.workflows.watch import reconcile
+from tests.doubles.intents import REQUEST, RULE
 from tests.doubles.moves import a_move
 from tests.doubles.stage import Stage, a_plan
 from tests.doubles.tiny_cluster import NOW
-from tests.unit.workflows.story import REQUEST, RULE, Story
+from tests.unit.workflows.story import Story
 
 
 def a_stage(*, opens_in: int) -> Stage:

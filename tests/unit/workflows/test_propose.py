@@ -18,8 +18,9 @@ from gitbot.workflows.current_state import read_current_state
 from gitbot.workflows.propose import ProposeResult, propose
 from gitbot.workflows.propose.concerns import ConcernSources, concern_name, find_concerns
 from gitbot.workflows.watch import reconcile
+from tests.doubles.intents import REQUEST, RULE
 from tests.doubles.ledger import last_move
-from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story, configuration
+from tests.unit.workflows.story import CLUSTER, Story, configuration
 
 HEAL = "heal-zoneantiaffinity-customapp-mssql2016"
 FILE = f"intents/{CLUSTER}/gitbot/{HEAL}.yaml"

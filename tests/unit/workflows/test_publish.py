@@ -18,8 +18,9 @@ from gitbot.workflows.check import (
     refresh_pulls,
 )
 from gitbot.workflows.propose import propose
+from tests.doubles.intents import REQUEST, RULE
 from tests.doubles.ledger import last_move, moves_of
-from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
+from tests.unit.workflows.story import CLUSTER, Story
 
 EDITED = REQUEST.replace("kni-worker5", "kni-worker3")
 

@@ -11,7 +11,8 @@ from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish, refresh_pulls
 from gitbot.workflows.check.refresh import MAX_NOT_FETCHED
 from gitbot.workflows.watch import reconcile
-from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
+from tests.doubles.intents import REQUEST, RULE
+from tests.unit.workflows.story import CLUSTER, Story
 
 
 def withhold(

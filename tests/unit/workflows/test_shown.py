@@ -11,7 +11,8 @@ from gitbot.errors import ForgeError
 from gitbot.ports.forge import CheckState, PullRequest
 from gitbot.workflows.approval.stale_reviews import CHANGED
 from gitbot.workflows.check import publish, refresh_pulls
-from tests.unit.workflows.story import CLUSTER, REQUEST, Story
+from tests.doubles.intents import REQUEST
+from tests.unit.workflows.story import CLUSTER, Story
 from tests.unit.workflows.test_verdicts import (
     ANYWHERE,
     EDITED,

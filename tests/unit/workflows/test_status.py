@@ -25,7 +25,8 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.current_state import read_current_state
 from gitbot.workflows.ledger.request_history import reservations
 from gitbot.workflows.propose import propose
-from tests.unit.workflows.story import HEAD, REQUEST, RULE, Story, configuration
+from tests.doubles.intents import HEAD, REQUEST, RULE
+from tests.unit.workflows.story import Story, configuration
 from tests.unit.workflows.test_maintenance import LEAD, START, approved, wait_until
 
 CLEAN = "nothing is running, and nothing waits"

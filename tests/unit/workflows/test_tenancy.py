@@ -18,7 +18,7 @@ from gitbot.simulation.building import namespace
 from gitbot.simulation.scenes import jumpbox_machine
 from gitbot.workflows.ask import repository_checks, status
 from gitbot.workflows.propose import propose
-from tests.unit.workflows.story import HEAD
+from tests.doubles.intents import HEAD
 from tests.unit.workflows.tenants import AWAY, FILE, KINDS, NAMED, OWNERS, TEAM, Tenants, tenants
 
 

@@ -14,7 +14,8 @@ from gitbot.workflows.check import publish, refresh_pulls
 from gitbot.workflows.propose import propose
 from gitbot.workflows.pulls import labels
 from gitbot.workflows.watch import reconcile
-from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
+from tests.doubles.intents import REQUEST, RULE
+from tests.unit.workflows.story import CLUSTER, Story
 
 EDITED = REQUEST.replace("kni-worker5", "kni-worker3")
 ANYWHERE = REQUEST.replace("{node: kni-worker5}", "{zone: bcn}")

@@ -15,7 +15,8 @@ from gitbot.workflows.apply import ApplyResult
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.watch import ReconcileResult, watch
 from gitbot.workflows.watch.run import LONGEST_REST, wait_for_next_pass
-from tests.unit.workflows.story import REQUEST, RULE, Story, configuration
+from tests.doubles.intents import REQUEST, RULE
+from tests.unit.workflows.story import Story, configuration
 
 
 @dataclass

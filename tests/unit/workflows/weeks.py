@@ -23,8 +23,9 @@ from gitbot.simulation.status_errors import ApiError
 from gitbot.simulation.store import key_of
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import propose
+from tests.doubles.intents import HEAD, RULE
 from tests.doubles.loaded import LoadedPort
-from tests.unit.workflows.story import HEAD, RULE, Story, configuration
+from tests.unit.workflows.story import Story, configuration
 
 STEP = 1800
 HOUR = 3600

@@ -20,7 +20,8 @@ from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish
 from gitbot.workflows.comments import CommentResult, Texts, answer
 from gitbot.workflows.comments.answer import MAX_AGE
-from tests.unit.workflows.story import CLUSTER, REQUEST, Story
+from tests.doubles.intents import REQUEST
+from tests.unit.workflows.story import CLUSTER, Story
 
 
 def explained(snapshot: ClusterSnapshot, vm: NamespacedName) -> str:
