@@ -88,7 +88,7 @@ class ClusterFacts:
     def holds_slot(self, migration: KubernetesObject) -> bool:
         """Whether KubeVirt counts it against its limits: by its phase, or once it has a target pod.
 
-        One that hangs in Pending holds no slot (KubeVirt 1.9.0, pkg/virt-controller/watch/
+        One that hangs in Pending holds no slot (KubeVirt, pkg/virt-controller/watch/
         migration/migration.go, findRunningMigrations).
         """
         name = name_of(migration)

@@ -254,7 +254,7 @@ def test_limits_cap_what_starts(world: World, limits: Limits, started: list[str]
 
 def test_migrations_of_others_take_slots(world: World) -> None:
     world.problem["limits"] = Limits(parallel=2, reserve=1)
-    world.migrations["evac"] = migration("evac", "three", "Pending", own=False)
+    world.migrations["evac"] = migration("evac", "three", "Scheduling", own=False)
     world.approve(move("one", "a", "c"))
     assert world.step() == ["1 approved"]
     kept = "1 of 2 is kept free for others"
