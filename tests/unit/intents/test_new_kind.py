@@ -52,10 +52,10 @@ from gitbot.planner.goals.registry import GOALS
 from gitbot.planner.holds import Late
 from gitbot.planner.plan_types import Closed, Draft
 from gitbot.planner.state.plan_state import PlanState
+from tests.doubles.intents import HEAD
 from tests.unit.cli.desk import at_desk
 from tests.unit.intents.compile_scene import small_cluster
 from tests.unit.intents.field_table import field_table
-from tests.unit.workflows.story import HEAD
 
 PACKAGE = Path(__file__).parents[3] / "gitbot"
 NOON = "2026-12-06T21:00:00Z"
