@@ -202,10 +202,11 @@ BUGS = (
         "        if not (lasting or passing):\n", "        if True:\n",
         "tests/faults/test_old_reads.py"),
     bug("I13", "an unreadable stop flag is not set", STOPS,
-        '        return f"{UNREADABLE}: {error}"\n    return "" if reason is None',
+        '        return UnknownStop(f"{UNREADABLE}: {error}")\n    return "" if reason is None',
         '        return ""\n    return "" if reason is None'),
     bug("I13", "clocks that disagree do not matter", STOPS,
-        'if skew > MAX_SKEW else ""', 'if False else ""'),
+        '    if skew <= MAX_SKEW:\n        return ""\n    return UnknownStop(f"{SKEWED}',
+        '    if True:\n        return ""\n    return UnknownStop(f"{SKEWED}'),
     bug("I13", "succeeded without its own UID", OBSERVE,
         '    remembered = bool(record.migration_uid) and at(moved, "migrationUid") == '
         "record.migration_uid\n",

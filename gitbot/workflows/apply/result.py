@@ -9,7 +9,7 @@ from gitbot.execution.executor_types import OutdatedGroup, SetUnschedulable, Wai
 from gitbot.model.ledger.events import MoveState, NodeChanged
 from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.read_approvals import Approvals
-from gitbot.workflows.core.stop_conditions import UNKNOWN
+from gitbot.workflows.core.stop_conditions import UnknownStop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class ApplyResult:
     @property
     def unsure(self) -> bool:
         """Whether something that must be known before anything starts could not be read."""
-        return self.stop.startswith(UNKNOWN)
+        return bool(self.stop) and isinstance(self.stop, UnknownStop)
 
     @property
     def failed(self) -> bool:

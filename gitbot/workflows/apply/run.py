@@ -46,7 +46,7 @@ from gitbot.workflows.approval.base_history import history_error
 from gitbot.workflows.approval.read_approvals import Approvals, begun_approvals, read_approvals
 from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext, base_head
-from gitbot.workflows.core.stop_conditions import UNREADABLE, cluster_stop, forge_skew
+from gitbot.workflows.core.stop_conditions import UNREADABLE, UnknownStop, cluster_stop, forge_skew
 from gitbot.workflows.ledger.anchor import read_anchor, write_cluster_anchor, write_forge_anchor
 from gitbot.workflows.ledger.writer import LOST_RACES, Journal, retried
 from gitbot.workflows.pulls.statuses import write_refusals, write_statuses
@@ -304,7 +304,7 @@ def _reread_stop_reason(run: PassState) -> str:
     try:
         run.journal.read()
     except GitbotError as error:
-        return f"{UNREADABLE} in the ledger: {error}"
+        return UnknownStop(f"{UNREADABLE} in the ledger: {error}")
     if flag := run.source_stop:
         return flag
     return ledger_stop(run.journal.ledger, run.shell.cluster_name) or cluster_stop(run.shell)

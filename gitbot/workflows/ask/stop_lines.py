@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gitbot.execution.ledger_folds import ledger_stop, unknown_events_reason
 from gitbot.model.ledger.events import StopSet
 from gitbot.model.text.names import CONFIGURATION_FILE
-from gitbot.workflows.core.stop_conditions import UNREADABLE, observe_mode_reason
+from gitbot.workflows.core.stop_conditions import UnknownStop, observe_mode_reason
 from gitbot.workflows.current_state import CurrentState
 
 RESUME = "gitbot resume"
@@ -41,7 +41,7 @@ def _lines(seen: CurrentState, *, broken: bool) -> Iterator[StopLine]:
         by = last.author if isinstance(last, StopSet) else ""
         yield StopLine(reason=flag, by=by, since=last.time, next_command=RESUME)
     elif seen.stop:
-        command = "gitbot doctor" if seen.stop.startswith(UNREADABLE) else RESUME
+        command = "gitbot doctor" if isinstance(seen.stop, UnknownStop) else RESUME
         yield StopLine(reason=seen.stop, next_command=command)
     if broken:
         yield StopLine(reason="the base branch has errors", next_command=LOOK_AT_BASE)

@@ -16,7 +16,15 @@ MAX_SKEW = SKEW_SECONDS
 UNREADABLE = "the stop flag cannot be read"
 SKEWED = "the API server's clock is"
 FORGE_SKEWED = "the forge's clock is"
-UNKNOWN = (UNREADABLE, SKEWED, FORGE_SKEWED, "the ledger")
+
+
+class UnknownStop(str):
+    """Why nothing may start: a fact that must be known first cannot be read, or is in doubt.
+
+    A type, not a prefix: the reason that a person gave for a stop may begin like any of these.
+    """
+
+    __slots__ = ()
 
 
 def observe_mode_reason(settings: Settings) -> str:
@@ -32,7 +40,7 @@ def forge_skew(shell: RunContext) -> str:
     skew = abs(shell.forge.clock_skew)
     if skew <= MAX_SKEW:
         return ""
-    return f"{FORGE_SKEWED} {skew} s away from ours (at most {MAX_SKEW})"
+    return UnknownStop(f"{FORGE_SKEWED} {skew} s away from ours (at most {MAX_SKEW})")
 
 
 def cluster_flag(shell: RunContext) -> str:
@@ -40,7 +48,7 @@ def cluster_flag(shell: RunContext) -> str:
     try:
         reason = shell.cluster.hold_flag()
     except GitbotError as error:
-        return f"{UNREADABLE}: {error}"
+        return UnknownStop(f"{UNREADABLE}: {error}")
     return "" if reason is None else reason or "ConfigMap gitbot/gitbot-hold is there"
 
 
@@ -53,7 +61,9 @@ def cluster_stop(shell: RunContext) -> str:
     try:
         there = shell.cluster.server_time()
     except GitbotError as error:
-        return f"{UNREADABLE}: {error}"
+        return UnknownStop(f"{UNREADABLE}: {error}")
     # The server read its clock at some moment in between: a slow response may hide a difference.
     skew = max(abs(there - asked), abs(there - shell.clock.now()))
-    return f"{SKEWED} {skew} s away from ours (at most {MAX_SKEW})" if skew > MAX_SKEW else ""
+    if skew <= MAX_SKEW:
+        return ""
+    return UnknownStop(f"{SKEWED} {skew} s away from ours (at most {MAX_SKEW})")

@@ -17,6 +17,7 @@ from gitbot.model.text.wording import shortened
 from gitbot.ports.forge import CheckRun, CheckState
 from gitbot.published.ledger_lines import encode_event, line_digest
 from gitbot.workflows.core.context import RunContext, base_head, status_name
+from gitbot.workflows.core.stop_conditions import UnknownStop
 from gitbot.workflows.ledger.writer import Journal
 
 ACCEPT = "gitbot resume --accept-ledger"
@@ -70,7 +71,7 @@ class Anchor:
 
     def stop(self, ledger: Ledger) -> str:
         """Why nothing may start on this ledger; "" if it may."""
-        return self.trouble or self.missed(ledger)
+        return UnknownStop(self.trouble or self.missed(ledger))
 
     @property
     def known(self) -> dict[str, str]:

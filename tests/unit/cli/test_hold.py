@@ -19,6 +19,7 @@ from gitbot.ports.cluster import Cluster
 from gitbot.wiring import clusters
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.stop_conditions import UnknownStop
 from tests.doubles.moves import a_move
 from tests.doubles.stage import Stage, a_plan
 
@@ -176,8 +177,9 @@ def test_a_cluster_is_opened_when_it_is_asked_something() -> None:
 @pytest.mark.parametrize(
     ("stop", "unsure"),
     [
-        ("the API server's clock is 99 s away from ours (at most 30)", True),
-        ("the stop flag cannot be read: connection refused", True),
+        (UnknownStop("the API server's clock is 99 s away from ours (at most 30)"), True),
+        (UnknownStop("the stop flag cannot be read: connection refused"), True),
+        ("the stop flag cannot be read: so a person wrote in the reason", False),
         ("held by hand", False),
         ("", False),
     ],
