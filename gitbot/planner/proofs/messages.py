@@ -29,7 +29,10 @@ def room_words(
     crowd: DomainLimit | None = None,
     needed: int = 0,
 ) -> tuple[str, str]:
-    """Reason and remedy: these nodes lack room for these VMs, or for `needed` of a crowd."""
+    """Reason and remedy: these nodes lack room for these VMs, or for `needed` of a crowd.
+
+    The remedy is the least that every plan needs. Rules, and the order of moves, may need more.
+    """
     nodes, label = _nodes(ground, mask, vms)
     who = _who(vms)
     if crowd is not None:
@@ -43,16 +46,16 @@ def room_words(
         have = "has" if mask.sum() == 1 else "have"
         lack = _amount(short.resource, short.wanted - max(0, short.there))
         reason = f"{who} {ask} {wanted} {short.resource}; {nodes} {have} {there}{beside}"
-        return reason, f"{lack} more {short.resource} on {label} would do"
+        return reason, f"at least {lack} more {short.resource} is needed on {label}"
     unit = _amount(short.resource, short.unit)
     if len(vms) == 1 and short.wanted == 1:
         reason = f"{who} {ask} {unit} {short.resource}; none of {nodes} can have that free{beside}"
-        return reason, f"{unit} {short.resource} free on one of {label} would do"
+        return reason, f"at least {unit} {short.resource} must be free on one of {label}"
     reason = (
         f"{who} need {_count(short.wanted, 'place')} of {unit} {short.resource};"
         f" {nodes} can have {max(0, short.there)}{beside}, however they are filled"
     )
-    return reason, f"a node with {unit} {short.resource} free among {label} would do"
+    return reason, f"one more place of {unit} {short.resource} is needed among {label}"
 
 
 def apart_words(crowd: DomainLimit, members: int, values: Sequence[str]) -> tuple[str, str]:

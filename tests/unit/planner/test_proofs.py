@@ -55,7 +55,7 @@ def first_hold(objects: list[Any], *goals: Goal, apart: bool = False) -> Hold:
             ],
             drain("n1"),
             "a, b ask 9Gi memory; n2 and n3 have 8Gi beside 2 VMs that can be nowhere else",
-            "1Gi more memory on n2 or n3 would do",
+            "at least 1Gi more memory is needed on n2 or n3",
         ),
         (  # the only node of a kind, and what cannot leave it
             [
@@ -68,7 +68,7 @@ def first_hold(objects: list[Any], *goals: Goal, apart: bool = False) -> Hold:
             ],
             drain("n1"),
             "db-2 asks 16Gi memory; n2, the only node for it (performance=high), has 10Gi beside 1",
-            "6Gi more memory on n2 would do",
+            "at least 6Gi more memory is needed on n2",
         ),
         (  # room enough, but in pieces
             [
@@ -81,7 +81,7 @@ def first_hold(objects: list[Any], *goals: Goal, apart: bool = False) -> Hold:
             ],
             drain("n1"),
             "a asks 5Gi memory; none of n2 and n3 can have that free beside 2 VMs",
-            "5Gi memory free on one of n2 or n3 would do",
+            "at least 5Gi memory must be free on one of n2 or n3",
         ),
         (  # several of one request
             [
@@ -91,7 +91,7 @@ def first_hold(objects: list[Any], *goals: Goal, apart: bool = False) -> Hold:
             ],
             to("n2", "a", "b", "c", "d"),
             "4 VMs ask 16Gi memory; n2 has 10Gi",
-            "6Gi more memory on n2 would do",
+            "at least 6Gi more memory is needed on n2",
         ),
     ],
     ids=["sum", "kind", "pieces", "request"],
@@ -198,7 +198,7 @@ def test_a_window_that_closes_other_nodes_belongs_to_the_proof() -> None:
         "no plan exists: a asks 12Gi memory; n2, the only node for it, has 8Gi;"
         " MaintenanceWindow/rack (b.yaml:7) empties n3"
     )
-    assert hold.hint.startswith("4Gi more memory on n2 would do, or change b.yaml:7")
+    assert hold.hint.startswith("at least 4Gi more memory is needed on n2, or change b.yaml:7")
 
 
 BOTH = (
