@@ -14,6 +14,7 @@ from gitbot.model.cluster.opt_out import LABEL, opted_out
 from gitbot.model.plan.plan import Hold, NodeReasons
 from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Request
 from gitbot.model.text.instants import FOREVER, Interval, format_instant, intersect
+from gitbot.model.text.wording import first_of
 from gitbot.planner.checks import refused
 from gitbot.planner.plan_types import Blocker, Draft, TargetPolicy
 from gitbot.planner.problem_index import ProblemIndex
@@ -199,13 +200,15 @@ def hold_without_node(
     wish: TargetPolicy,
     *,
     asked: bool = True,
+    beside: Sequence[NamespacedName] = (),
 ) -> Hold:
+    """The hold of a VM that found no node; `beside` are VMs that would have moved with it."""
     facts = board.facts
     if board.onlooker.stopped():
         return hold(facts, request, vm, INTERRUPTED, asked=asked)
     nodes = board.refusals(vm, wish)
     if board.choices(vm, wish) and next(board.steps(vm, wish), None) is not None:
-        return hold(facts, request, vm, NOT_TOGETHER, asked=asked, nodes=nodes)
+        return hold(facts, request, vm, _not_beside(beside), asked=asked, nodes=nodes)
     found = summary(board, vm, wish, nodes)
     clash = _clash(facts.problem, request, {item.node for item in nodes})
     if clash:
@@ -228,6 +231,13 @@ NOT_TOGETHER = Blocker(
     reason="it could move alone, but not together with what else is asked for",
     hint="ask for less at once, or make room",
 )
+
+
+def _not_beside(vms: Sequence[NamespacedName]) -> Blocker:
+    if not vms:
+        return NOT_TOGETHER
+    others = first_of(list(dict.fromkeys(vm.name for vm in vms)), 3)
+    return replace(NOT_TOGETHER, reason=f"it could move alone, but not beside {others}")
 
 
 INTERRUPTED = Blocker(

@@ -340,10 +340,13 @@ def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
         if solved.left:
             turn = replace(turn, left=solved.left, tried=solved.steps)
     if turn.left:
-        with board.trial(turn.tried):
-            stuck = {
-                vm: holds.hold_without_node(board, request, vm, drain.wish) for vm in turn.left
-            }
+        # The steps that were tried are not in the plan: reasons are those of the state without
+        # them, and a VM that fits then is told beside whom it does not.
+        beside = [step.vm for step in turn.tried if step.vm not in turn.left]
+        stuck = {
+            vm: holds.hold_without_node(board, request, vm, drain.wish, beside=beside)
+            for vm in turn.left
+        }
     found.extend(stuck.values())
     culprits = {vm: item.code for vm, item in staying.items()} if drain.goal.block else {}
     culprits |= {vm: item.code for vm, item in stuck.items()}

@@ -92,7 +92,7 @@ def test_migrations_of_others_take_slots() -> None:
             "kind": "VirtualMachineInstanceMigration",
             "metadata": {"namespace": "default", "name": f"m{number}"},
             "spec": {"vmiName": f"o{number}"},
-            "status": {"phase": "Pending"},
+            "status": {"phase": "Running"},
         }
         others += [vmi, pod, migration]
     vms = [vm(f"v{number}", on=f"n{number + 1}") for number in range(3)]
