@@ -25,7 +25,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 2_522,
     "model": 3_223,
-    "planner": 6_615,
+    "planner": 6_470,
     "policy": 4_080,
     "ports": 554,
     "published": 1_900,
