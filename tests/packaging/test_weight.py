@@ -25,7 +25,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 2_522,
     "model": 3_223,
-    "planner": 6_470,
+    "planner": 6_631,
     "policy": 4_080,
     "ports": 554,
     "published": 1_900,
