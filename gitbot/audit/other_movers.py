@@ -13,6 +13,7 @@ from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.eviction import eviction_strategy
 from gitbot.kubevirt.names import CREATED_BY, mover_of
+from gitbot.kubevirt.workload_updates import updates_to_come
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.findings import Severity
 from gitbot.model.text.wording import counted, first_of
@@ -59,16 +60,12 @@ def _migrations(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
 
 def _updater(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
     for kubevirt in snapshot.of("KubeVirt"):
-        methods = at(
-            kubevirt, "spec", "workloadUpdateStrategy", "workloadUpdateMethods", default=()
-        )
-        outdated = int(at(kubevirt, "status", "outdatedVirtualMachineInstanceWorkloads", default=0))
-        if methods and outdated:
+        updates = updates_to_come(snapshot.of("VirtualMachineInstance"), kubevirt)
+        if updates:
             yield _note(
                 "KubeVirt",
                 name_of(kubevirt),
-                f"its workload updater moves {counted(outdated, 'VM')} with an outdated launcher "
-                f"({', '.join(methods)})",
+                f"its workload updater moves {counted(updates, 'VM')} with an outdated launcher",
                 "gitbot waits until it is done",
             )
 

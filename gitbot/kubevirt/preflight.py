@@ -18,6 +18,7 @@ from gitbot.kubevirt.source_node import silence_of
 from gitbot.kubevirt.target_pod import selector_collisions, vendor_guard_is_off, why_no_target
 from gitbot.kubevirt.versions import OLDEST
 from gitbot.model.plan.diagnosis import Check, failed, passed, warned
+from gitbot.model.text.wording import counted
 
 RESTART_NEEDED = "restart needed"
 
@@ -31,11 +32,13 @@ def preflight(
     source_node: KubernetesObject | None = None,
     added_node_selector: Mapping[str, str] | None = None,
     pods: Sequence[KubernetesObject] = (),
+    updates: int = 0,
 ) -> tuple[Check, ...]:
     """All checks of one migration of this VMI, in a fixed order.
 
     `migrations` may be those of any VMI (the VMI's own unfinished ones count), `pods` are the
-    active launcher pods of the VMI, `source_pod` the one in which it runs, `source_node` its node.
+    active launcher pods of the VMI, `source_pod` the one in which it runs, `source_node` its node,
+    `updates` the VMs that KubeVirt will migrate of its own accord (`updates_to_come`).
     """
     own = [item for item in migrations if _about(item, vmi)]
     return (
@@ -57,7 +60,7 @@ def preflight(
             added_node_selector=added_node_selector or {},
         ),
         _eviction(vmi, kubevirt),
-        _rollout(kubevirt),
+        _rollout(kubevirt, updates),
     )
 
 
@@ -224,15 +227,13 @@ def _eviction(vmi: KubernetesObject, kubevirt: KubernetesObject) -> Check:
     return passed("eviction-strategy", eviction_words(vmi, kubevirt))
 
 
-def _rollout(kubevirt: KubernetesObject) -> Check:
+def _rollout(kubevirt: KubernetesObject, updates: int) -> Check:
     """An update of KubeVirt fails running migrations and then moves every VM itself."""
     status: Mapping[str, Any] = kubevirt.get("status") or {}
     phase = status.get("phase") or ""
     if phase and phase != "Deployed":
         return failed("kubevirt", f"KubeVirt is being rolled out: phase {phase}")
-    outdated = int(status.get("outdatedVirtualMachineInstanceWorkloads") or 0)
-    methods = at(kubevirt, "spec", "workloadUpdateStrategy", "workloadUpdateMethods", default=[])
-    if outdated and "LiveMigrate" in methods:
-        text = f"KubeVirt is migrating {outdated} VMs with an outdated launcher"
+    if updates:
+        text = f"KubeVirt is migrating {counted(updates, 'VM')} with an outdated launcher"
         return failed("kubevirt", text)
     return passed("kubevirt", "KubeVirt is deployed and moves nothing of its own accord")

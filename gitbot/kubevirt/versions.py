@@ -91,6 +91,7 @@ SOURCES: Mapping[str, str] = {
     f"{_WATCH}/replicaset": "simulation.kubevirt.vm_owners",
     f"{_WATCH}/vm": "kubevirt.eviction simulation.kubevirt.vm_owners",
     f"{_WATCH}/vmi/lifecycle.go": "simulation.kubevirt.vmi_lifecycle",
+    f"{_WATCH}/workload-updater/workload-updater.go": "kubevirt.workload_updates",
     "pkg/virt-handler": "simulation.kubevirt.boot",
     "pkg/virt-handler/migration-source.go": "simulation.kubevirt.virt_handler",
     "pkg/virt-handler/migration-target.go": "simulation.kubevirt.virt_handler",

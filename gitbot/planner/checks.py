@@ -45,6 +45,7 @@ def kubevirt_checks(
             source_pod=source,
             source_node=node,
             pods=[pod for pod in (source, *instance.others) if pod is not None],
+            updates=board.transit.instances.updates_to_come,
         )
     if not selector:
         return known

@@ -536,6 +536,7 @@ def moved_by_others() -> Objects:
     methods = {"workloadUpdateMethods": ["LiveMigrate"]}
     updating = changed(updating, "spec", "workloadUpdateStrategy", value=methods)
     updating = changed(updating, "status", "outdatedVirtualMachineInstanceWorkloads", value=3)
+    outdated = {"kubevirt.io/outdatedLauncherImage": ""}
 
     def marked(number: str, vmi: str, mark: str) -> KubernetesObject:
         obj = evacuation(number, vmi=vmi, phase="Running")
@@ -550,7 +551,8 @@ def moved_by_others() -> Objects:
         node("node-b"),
         tainted("node-c", "node.cluster.x-k8s.io/outdated-revision"),
         tainted("node-d", "UpdateInProgress"),
-        *(vm(name, on="node-b") for name in ("a", "b", "c", "d")),
+        *(vm(name, on="node-b", labels=outdated) for name in ("a", "b", "c")),
+        vm("d", on="node-b"),
         marked("1", "a", "kubevirt.io/evacuationMigration"),
         marked("2", "b", "kubevirt.io/workloadUpdateMigration"),
         marked("3", "c", ""),

@@ -14,6 +14,7 @@ from gitbot.kubernetes.phases import is_final
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.kubevirt.pod_defaults import ClassObjects
+from gitbot.kubevirt.workload_updates import updates_to_come
 from gitbot.model.caches import LastValueCache, RowCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.node import Node
@@ -131,6 +132,11 @@ class Instances(Mapping[NamespacedName, Instance]):
     @cached_property
     def vmis(self) -> Mapping[NamespacedName, KubernetesObject]:
         return {name: item.vmi for name, item in self._instances.items() if item.vmi is not None}
+
+    @cached_property
+    def updates_to_come(self) -> int:
+        """The VMs that KubeVirt will migrate of its own accord, as their launcher is outdated."""
+        return updates_to_come(self.vmis.values(), self.kubevirt)
 
     @cached_property
     def by_uid(self) -> Mapping[str, NamespacedName]:

@@ -42,6 +42,7 @@ def _migration(
         source_node=instances.nodes.get(instance.node),
         added_node_selector=added,
         pods=(*own, *instance.others),
+        updates=instances.updates_to_come,
     )
 
 
