@@ -1,7 +1,5 @@
 """What every test stands on: nothing of the person's machine is read or written."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Generator, Iterator

@@ -9,8 +9,6 @@ and fail below the bound in pyproject.toml. Counting makes the tests of the room
 long again, so a person's `make test` does without.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

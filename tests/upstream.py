@@ -5,8 +5,6 @@ modules that follow it. Exit code 1 if a path was removed or renamed as a whole,
 has to follow; 2 if Git cannot compare.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Run the benchmarks of this folder, or those named, and print one table: `make bench`."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import inspect

@@ -5,8 +5,6 @@ JSON, a virt-launcher pod with ten volumes and three entries of managedFields ab
 `api` has one of each, with words to be replaced; @UID@, @MOMENT@ and @HEX5@ are drawn each time.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

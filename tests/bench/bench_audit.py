@@ -5,8 +5,6 @@ VM has its own required anti-affinity and a preference, one in five a topology s
 nodes lost their rack label, and one VM in 500 shares its node with a foe. 300 rules (6,000).
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Iterator

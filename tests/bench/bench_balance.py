@@ -5,8 +5,6 @@ nodes with low numbers. The peer is the plan's own bound: from each node that is
 fullest in the end, the largest VMs go first.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import replace

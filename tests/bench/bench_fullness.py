@@ -7,8 +7,6 @@ The twins cannot be solved: half of what must leave has no
 room.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace

@@ -6,8 +6,6 @@ grow with moves times log(nodes) plus nodes plus VMs; the power of that is fitte
 docs.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import resource

@@ -8,8 +8,6 @@ types are made before, on both sides. Time is taken with all bytes in memory bef
 starts; memory in a run of its own where each page is read when it is its turn, and counts.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -6,8 +6,6 @@ judged against all nodes by all filters; a pod comes between any two judgements,
 counted in.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterator

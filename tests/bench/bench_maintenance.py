@@ -7,8 +7,6 @@ Times are of the processor, from the parsed state to the replayed plan; `parsed`
 and what it took has a row of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import time

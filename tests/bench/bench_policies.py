@@ -5,8 +5,6 @@ read what many VMs share (labels, the target), half what each VM has alone (its 
 Those of the team run in their process with limits: what crosses to it counts.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

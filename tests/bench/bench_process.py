@@ -6,8 +6,6 @@ processes that only read: repository and snapshot file, and the same with all po
 decoded.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

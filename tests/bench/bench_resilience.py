@@ -4,8 +4,6 @@
 each with required anti-affinity of its own. The plan moves the six VMs of one node to another one.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

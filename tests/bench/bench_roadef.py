@@ -8,8 +8,6 @@ no goal of gitbot's has, so the search is the benchmark's own (`roadef/search.py
 the lower bound, over the cost of the given assignment.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ is free; and the reboots, with so many nodes away as there is room for. The goal
 smaller clusters are told.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ sides are started in turn, and the best of the rounds counts on each side. gitbo
 compiled before, as an installed package is.
 """
 
-from __future__ import annotations
-
 import compileall
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Instances from a seed, and from the files of public benchmarks."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

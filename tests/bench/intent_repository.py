@@ -1,7 +1,5 @@
 """A repository of many intents, one a file, made from a seed."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

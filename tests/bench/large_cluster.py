@@ -4,8 +4,6 @@ Six VMs a node, 75 % of the memory requested; applications of five VMs on five n
 one standing rule for each application, in 50 files; one window. All rules hold at the start.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Which nodes of a whole state hold more than they have; all resources at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What every benchmark gives back, and the one table that they are printed as."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

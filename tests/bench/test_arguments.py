@@ -1,7 +1,5 @@
 """`python -m tests.bench` runs what is named, and refuses what it does not understand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A rolling maintenance of a whole small cluster really ends when its plan says, with one plan."""
 
-from __future__ import annotations
-
 from tests.bench.bench_carried_out import Maintenance, carried_out
 from tests.doubles.rack import RackSize
 

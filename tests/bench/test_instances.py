@@ -1,7 +1,5 @@
 """What the benchmarks of the planner stand on: instances, and the checker of every state."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """The challenge's statement by hand, and gitbot's constraints beside our own checker."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

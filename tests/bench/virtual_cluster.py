@@ -1,7 +1,5 @@
 """A cluster of launcher pods as snapshot objects, made from a seed, for judging one more pod."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Headless Chromium, spoken to over its DevTools protocol on loopback."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The pictures of the comment, drawn by Mermaid itself in a real browser as GitHub draws them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

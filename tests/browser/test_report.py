@@ -1,7 +1,5 @@
 """The HTML report in a real browser: it opens from disk, shows everything, light and dark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ask all cases and print how many agree: `python -m tests.conformance --data DIR`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

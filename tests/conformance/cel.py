@@ -6,8 +6,6 @@ of the reasons below keeps it out: gitbot's expressions know no protocol buffers
 Kubernetes' policies know none, and are always checked before they run.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

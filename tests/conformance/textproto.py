@@ -3,8 +3,6 @@
 A message is a map of lists, because any field may stand there more than once.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

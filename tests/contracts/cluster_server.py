@@ -1,7 +1,5 @@
 """A scripted API server for the adapter's tests: it answers what a test tells it to."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

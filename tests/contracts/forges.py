@@ -1,7 +1,5 @@
 """The forges that the contract of the Forge port is held on, each with a repository beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What stands before an API server answers too, and what it says is not about objects."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

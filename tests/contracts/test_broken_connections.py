@@ -4,8 +4,6 @@ TLS may break with the answer; and a kernel sends what was closed again, unless 
 give up.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket

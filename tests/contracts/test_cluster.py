@@ -4,8 +4,6 @@ The adapter looks at the simulated cluster (so does the port in process, so that
 lie) and, in tier controlplane, at a real API server with exactly the rights of deploy/rbac.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

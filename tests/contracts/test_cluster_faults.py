@@ -1,7 +1,5 @@
 """The real adapter against an API server that fails in every way that API servers fail in."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a diagnosis asks an API server, and what it makes of the answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Repository and ledger in memory answer as the real ones do; the forge is in test_forge."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 GitHub is a double of ours over HTTP; GitHub's own description holds that in tests/forge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path

@@ -3,8 +3,6 @@
 GitHub is spoken to as an App, as a job, and with a personal token, which may write no check runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

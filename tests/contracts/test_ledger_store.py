@@ -1,7 +1,5 @@
 """The LedgerStore port, held on real Git."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

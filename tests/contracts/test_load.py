@@ -1,7 +1,5 @@
 """Every source of load gives the same values for the same cluster, and never fails a read."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

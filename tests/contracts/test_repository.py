@@ -1,7 +1,5 @@
 """The Repository port, held on real Git."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import random

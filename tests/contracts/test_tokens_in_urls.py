@@ -1,7 +1,5 @@
 """A token in a remote's URL reaches the server, and no argument list, message or mirror."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """gitbot's identity on the control plane: exactly `deploy/rbac`; and the audit of what it did."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping

@@ -5,8 +5,6 @@ outside the tree; a second run takes a second. Programs in the folder KUBEBUILDE
 as they are.
 """
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import hashlib

@@ -4,8 +4,6 @@
 kind, and each pair of values each form of two.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

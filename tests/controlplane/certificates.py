@@ -1,7 +1,5 @@
 """A certificate authority of a few hours, for one control plane."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass

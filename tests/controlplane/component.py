@@ -1,7 +1,5 @@
 """One running program of the control plane: started, watched, ended with its whole family."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

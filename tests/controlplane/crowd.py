@@ -4,8 +4,6 @@ VMs, VMIs and pods are written as they are after a boot, by the functions that t
 on homes that keep the VMs' own rules; the rules of the intents may be broken from the start.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A person's desk: a repository of intents, a local forge with its buttons, gitbot's commands."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

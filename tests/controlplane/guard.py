@@ -5,8 +5,6 @@ closed, which the system does when the asking process dies in whatever way. On L
 dies with this program too. Only the standard library, so that it starts at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

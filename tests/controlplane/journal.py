@@ -4,8 +4,6 @@ Revisions are one series over all kinds, so the state of the cluster just before
 put together afterwards: what the scheduler saw when it bound a pod.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator, Mapping

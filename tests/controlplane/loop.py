@@ -1,7 +1,5 @@
 """The workflows on the real API server: a local forge, real Git, gitbot's own account."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from pathlib import Path

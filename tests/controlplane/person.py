@@ -5,8 +5,6 @@ one runs already it only prints. `down` ends it and takes its folder away; where
 nothing. Everything lies in one folder of the user's cache.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -9,8 +9,6 @@ Everything lies in `folder` and ends with the process that started it. RBAC is o
 default one, the audit log has one line for each request (level Metadata).
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """gitbot's answers to "where will the scheduler put this pod", compared with where it was put."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

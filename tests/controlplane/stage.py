@@ -1,7 +1,5 @@
 """A whole cluster in one object: control plane, kubelets, KubeVirt; and the scenes on it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace

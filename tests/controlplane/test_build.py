@@ -1,7 +1,5 @@
 """What `make controlplane` builds and finds, without building it. Needs no Go."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Random rolling maintenances in real time: the estimated end against the real one."""
 
-from __future__ import annotations
-
 import random
 import threading
 from dataclasses import dataclass

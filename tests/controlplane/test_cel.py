@@ -3,8 +3,6 @@
 `python -m tests.controlplane.test_cel` prints the figures of docs/reference/policies.md.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A component ends with the process that started it, no matter how that ends. Needs no Go."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

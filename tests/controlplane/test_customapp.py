@@ -1,7 +1,5 @@
 """The customapp story on the real scheduler and the real controller manager, told with kubectl."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

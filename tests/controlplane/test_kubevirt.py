@@ -1,7 +1,5 @@
 """KubeVirt on the real API server beyond migrations: definitions, users' writes, readiness."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What is predicted of a lost node and a lost zone is what the real scheduler then does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """60 nodes, 600 VMs, 40 random maintenance plans: the real scheduler places every target pod."""
 
-from __future__ import annotations
-
 import gc
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """make controlplane-up and make controlplane-down, as a person types them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

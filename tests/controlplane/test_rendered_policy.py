@@ -1,7 +1,5 @@
 """The admission policy that `gitbot render` prints for a rule, in force in the real API server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

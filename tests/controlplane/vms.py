@@ -1,7 +1,5 @@
 """Small verbs for tests with VMs on the control plane."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Wait for what others do in their own time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

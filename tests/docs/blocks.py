@@ -10,8 +10,6 @@ In a console block lines with `$ ` are commands, and the others stand in their o
 order; … at the end of a line stands for the rest of it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A scratch folder in which the blocks of a page run as a person would type them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The picture of the house shows the layers that import-linter holds."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """The page about the control plane names what there is."""
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -1,7 +1,5 @@
 """`Install on GitHub in ten minutes`, typed as it stands, and held to the workflows it brings."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Each button of docs/local_forge.py does what its help says."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

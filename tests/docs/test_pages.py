@@ -1,7 +1,5 @@
 """The pages agree with themselves, with the command line, and with the source."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

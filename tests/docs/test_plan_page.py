@@ -1,7 +1,5 @@
 """What docs/how-a-plan-is-made.md shows is what its example prints."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

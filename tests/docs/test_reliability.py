@@ -1,7 +1,5 @@
 """The page of promises and the notes on the attacks have all rows, and name tests that exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

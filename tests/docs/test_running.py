@@ -1,7 +1,5 @@
 """`Three ways to run gitbot`: what it shows is what the program and the manifests take."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

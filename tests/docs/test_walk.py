@@ -1,7 +1,5 @@
 """README and tutorial, typed as they stand by somebody who has just installed gitbot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path

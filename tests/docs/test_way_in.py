@@ -1,7 +1,5 @@
 """The walk names functions that are where it says they are."""
 
-from __future__ import annotations
-
 import ast
 import re
 

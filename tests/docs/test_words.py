@@ -1,7 +1,5 @@
 """A word has one meaning: classes of different rooms have different names. Words are current."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

@@ -5,8 +5,6 @@ set-up looks at what commands print, at what a test's process wrote, and into th
 opened to write and that are there when the test is over.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -5,8 +5,6 @@ rules": databases, caches and application servers, one of each in every zone. Th
 its first two steps (`gitbot.simulation.scenes`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

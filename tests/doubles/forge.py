@@ -1,7 +1,5 @@
 """A forge in memory over a MemoryRepository."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Self

@@ -1,7 +1,5 @@
 """What many stories write: a configuration, a rule for the databases, a request for the jumpbox."""
 
-from __future__ import annotations
-
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
 CONFIGURATION = f"""\
 {HEAD}kind: Configuration

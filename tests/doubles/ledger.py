@@ -1,7 +1,5 @@
 """A ledger in memory, with the chain of the real one; a hook lets tests break it."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """A simulated cluster whose nodes were measured; tests say what snapshots carry."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gitbot.model.cluster.cluster import ClusterSnapshot

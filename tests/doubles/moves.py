@@ -1,7 +1,5 @@
 """One move of a plan, where only its ends matter."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from gitbot.model.ledger.request_id import RequestId

@@ -1,7 +1,5 @@
 """An API server without webhooks."""
 
-from __future__ import annotations
-
 from gitbot.kubernetes.objects import KubernetesObject
 
 

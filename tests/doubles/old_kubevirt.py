@@ -1,7 +1,5 @@
 """What older releases of KubeVirt let the API server serve."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """What people set on a local forge, and gitbot never does: reviews and readers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gitbot.adapters.forges.local.forge import LocalForge

@@ -4,8 +4,6 @@ The objects have the shape that the API server gives them, cut down to what plac
 are made to be readable in a test: `node("n1", zone="a")`, `vm("db", node="n1")`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scene `rack`: 300 nodes in 3 zones, racks of 12 by label, 4,000 VMs, settled from the start."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

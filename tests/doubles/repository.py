@@ -1,7 +1,5 @@
 """A repository in memory: commits with whole trees, branches, three-way merges by file."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Mapping

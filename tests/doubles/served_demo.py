@@ -1,7 +1,5 @@
 """`gitbot demo --serve` as a process: the embedded cluster for tests of the real program."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

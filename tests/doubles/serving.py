@@ -1,7 +1,5 @@
 """A handler of the standard library on a free port of 127.0.0.1, in a thread."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

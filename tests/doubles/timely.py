@@ -4,8 +4,6 @@ It trusts nothing of the executor. The reviewed times come from the ledger's lin
 the intents of the base that was read last, the instant from the object as the server stored it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from gitbot.intents import freeze_times

@@ -1,7 +1,5 @@
 """A tiny cluster that migrates by the clock."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Objects of the smallest clusters, cut down to what the executor reads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What goes wrong in a simulated cluster, or is done to it by others."""
 
-from __future__ import annotations
-
 from gitbot.kubernetes.objects import annotations_of, at, without
 from gitbot.kubernetes.phases import FINAL_PHASES, is_final
 from gitbot.kubevirt import names

@@ -1,7 +1,5 @@
 """Workloads that are not VMs, as objects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

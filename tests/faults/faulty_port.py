@@ -1,7 +1,5 @@
 """Faults at the cluster port: lost answers, server errors, stale reads, crashes. Reproducible."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

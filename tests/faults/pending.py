@@ -1,7 +1,5 @@
 """One migration is Pending, and its window closes in two minutes."""
 
-from __future__ import annotations
-
 from gitbot.execution.executor_types import Terms
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.text.instants import Interval

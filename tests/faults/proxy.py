@@ -1,7 +1,5 @@
 """A proxy before an API server: it does one thing wrong, at one call, or kills who calls."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading

@@ -1,7 +1,5 @@
 """While the base branch has errors nothing starts, and what has begun is observed and recalled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace

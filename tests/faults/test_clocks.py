@@ -1,7 +1,5 @@
 """A wall clock that steps back in the middle of a pass."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

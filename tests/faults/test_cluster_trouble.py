@@ -1,7 +1,5 @@
 """Trouble in the cluster between approval and outcome: the same end, one VMIM for each effect."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Killed at any point and run again, gitbot comes to the same end with the same creates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """A migration that is deleted before the ledger has more than its announcement comes once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NoReturn
 

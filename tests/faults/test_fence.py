@@ -1,7 +1,5 @@
 """Requests that arrive late, claims that others hold, and what may be said and done meanwhile."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """While the forge does not answer nothing starts, and what has begun is observed and recalled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Histories of Git and forge that a careless bot would act on: nobody approved them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What was approved is judged again when it is applied: policies, the base, and healed rules."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -3,8 +3,6 @@
 Or stopped in another way, at any moment: killed alone, told to end, one of its children killed.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -4,8 +4,6 @@ The process that follows comes to the end that an undisturbed one comes to. It d
 Git can write nothing at one of its calls, as on a full disk.
 """
 
-from __future__ import annotations
-
 import copy
 import http.client
 import multiprocessing

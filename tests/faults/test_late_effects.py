@@ -1,7 +1,5 @@
 """Between an effect's ledger line and its request everything may change; then nothing is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """A drain with gitbot's own cordons, killed at every point, ends as the undisturbed one."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.errors import ClusterRefused

@@ -1,7 +1,5 @@
 """Lists that are old, or lack most of the cluster: nothing is concluded from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Watched at every create: the caps hold over all movers, no name is created twice
 outside its time; at the end no spec was touched and the ledger is whole.
 """
 
-from __future__ import annotations
-
 import copy
 from collections import Counter
 from typing import Any

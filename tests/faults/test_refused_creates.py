@@ -1,7 +1,5 @@
 """Creates that the server refuses, announced moves that cannot start any more, and proofs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A ledger branch that was rolled back or deleted between two processes: nothing fires again."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Nothing starts outside its allowed time: the witness sees every create, and does not sleep."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject

@@ -5,8 +5,6 @@ pass of its own in between. The ledger's compare-and-swap lets only one decide, 
 one name, no matter who creates it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A certificate for 127.0.0.1 that a test's clients are told to trust."""
 
-from __future__ import annotations
-
 import datetime as dt
 import ipaddress
 import ssl

@@ -4,8 +4,6 @@ Time passes only when somebody sleeps. What is set for an instant (`at`) happens
 sleeps is still asleep: so a comment can come, or a run be cancelled, in the midst of another run.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Self

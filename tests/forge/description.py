@@ -8,8 +8,6 @@ does not know, and each has GitHub's type. What gitbot needs and an answer lacks
 miss.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Iterator, Sequence

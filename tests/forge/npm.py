@@ -6,8 +6,6 @@ out of it. They are fetched once with `npm pack` into the user's cache; no test 
     python -m tests.forge.npm            fetch what is not there yet
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

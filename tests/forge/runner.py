@@ -5,8 +5,6 @@ beside it stand-ins for what it needs, with their results and outputs, and a las
 what came out. So each job has its own token, with its own permissions, and its own secrets.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """actionlint finds nothing in the workflows that ship and in our own."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """gitbot as a GitHub App, the recommended install: its pull requests are planned like anybody's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The double against GitHub's own description: its paths, and what gitbot's tests hear from it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.doubles.github.calls import Answer, Request

@@ -3,8 +3,6 @@
 What it does for the installation is in `test_install`.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A pass whose time ends with work left starts its successor, until nothing is left."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

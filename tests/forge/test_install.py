@@ -4,8 +4,6 @@ What stands in: the double for github.com (git's `insteadOf`, and `GH_HOST`), th
 and two answers of an API server that it does not give: rights, and tokens for them.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Packages of npm for tests: only the pinned archive, only the named files, none outside."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """The merge queue and auto-merge through the shipped workflows: nobody presses the button."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

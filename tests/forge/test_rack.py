@@ -1,7 +1,5 @@
 """Scenario rack (300 nodes, 4,000 VMs) on GitHub: the comment, the checks and the report fit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """SARIF as Microsoft's validator reads it with GitHub's ingestion rules."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The whole story through the shipped workflows: request, healing, maintenance with return."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The third way to run gitbot: in the cluster, polling, with no workflow at all."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

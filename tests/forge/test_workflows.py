@@ -1,7 +1,5 @@
 """The shipped workflows, executed by act against the GitHub double and the simulated cluster."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 What runs is gitbot as it is: only the one door to the time of day leads elsewhere.
 """
 
-from __future__ import annotations
-
 import http.client
 import os
 import sys

@@ -1,7 +1,5 @@
 """A whole small world: GitHub with the shipped workflows, a simulated cluster, people, a runner."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping

@@ -6,8 +6,6 @@ crash between any two steps; requests and answers can be lost, and requests can 
 look at the ledger before a request is left out: it makes gitbot prompt, not safe.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Schedules: the same as dateutil says, exact durations, no occurrence lost between two queries."""
 
-from __future__ import annotations
-
 import itertools
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """What is placed in bulk keeps the law in any order of starts and ends, and step by step."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

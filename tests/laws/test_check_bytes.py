@@ -1,7 +1,5 @@
 """The same problem gives the same bytes: on any hash seed, in any order of its inputs."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

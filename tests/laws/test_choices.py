@@ -1,7 +1,5 @@
 """What the planner remembers of a VM's choices is what it would be told again."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

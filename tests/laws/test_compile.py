@@ -1,7 +1,5 @@
 """Compiling: the order of files and objects decides nothing, and twice is once."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

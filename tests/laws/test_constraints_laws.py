@@ -1,7 +1,5 @@
 """Laws of the constraints: one question has one answer, however it is asked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings

@@ -1,7 +1,5 @@
 """Laws of the room documents: what is written is read back, and nothing makes the reader fall."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Planning ends: on small clusters that are not at rest, within a stated number of steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

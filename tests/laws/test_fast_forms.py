@@ -1,7 +1,5 @@
 """Three forms of one judgement: scalar, vectorised, incremental. The same answers, always."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 `fence_model` enumerates them; the slow tier goes further: more crashes, later, more clocks.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever people write, reports show it as text."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from xml.etree import ElementTree as ET

@@ -1,7 +1,5 @@
 """Laws of every intent kind, on its own examples: a new kind gets them with no more work."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the exact search knows by itself of moves is what the board says of them, in every state."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

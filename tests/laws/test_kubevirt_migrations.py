@@ -1,7 +1,5 @@
 """Whatever people, nodes and luck do, KubeVirt's own promises hold at every write."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any

@@ -1,7 +1,5 @@
 """What the index finds for a selector is what judging every thing finds."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Laws of the ledger: lines read back, the chain notices changes, folds are deterministic."""
 
-from __future__ import annotations
-
 import string
 
 import msgspec

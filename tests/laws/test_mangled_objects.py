@@ -1,7 +1,5 @@
 """Objects of a file that no API server has checked: an answer or an error in words, never a bug."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rules as counts by domain say what the rules themselves say, after each move of random states."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

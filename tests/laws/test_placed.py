@@ -1,7 +1,5 @@
 """The audit's quick answer about placed pods is that of the whole scheduler, on random clusters."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

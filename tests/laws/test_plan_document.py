@@ -1,7 +1,5 @@
 """Reading back what was written gives the plan, and the digest knows what it is about."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import jsonschema  # type: ignore[import-untyped]

@@ -1,7 +1,5 @@
 """Laws of the planner: against brute force, under shuffled input, replayed, and planned twice."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

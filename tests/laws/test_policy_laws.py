@@ -1,7 +1,5 @@
 """Policies judged in classes and together say what each policy says about each subject alone."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from random import Random
 from typing import Any

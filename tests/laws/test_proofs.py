@@ -1,7 +1,5 @@
 """A proof that no plan exists is never wrong: brute force finds no state that it rules out."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

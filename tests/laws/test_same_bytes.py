@@ -5,8 +5,6 @@ Two clusters: VMs with wishes about zones and pods, which are scored in floats; 
 nearly full, where VMs step aside.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

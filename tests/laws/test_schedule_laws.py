@@ -1,7 +1,5 @@
 """Laws of a schedule: every order of starts and ends that its moves allow keeps the law."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Snapshots: what is written is read back, order does not matter, what no tree names is gone."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Reading page by page into rows loses nothing: same objects, order and digest as one by one."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The verdict on a VM is the verdict on the `targetPod` that `gitbot explain` shows for it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

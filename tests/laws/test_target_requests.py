@@ -1,7 +1,5 @@
 """A target pod asks for the same, read from the running pod or from the pod that is made."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ Scalar: one pod, one node, with reasons. Vectorised: one pod, all nodes. Increme
 after pods moved, against a world that was built again. On random clusters and on recorded ones.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The two brute forces agree: one asks move by move in sets, the other counts in arrays."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.laws.tiny import Tiny, tiny

@@ -1,7 +1,5 @@
 """The reader gives what another parser gives: that of PyYAML in Python, not libyaml in C."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tiny random placement problems: up to five nodes, seven VMs, three rules and a goal."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

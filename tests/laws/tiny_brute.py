@@ -4,8 +4,6 @@ It shares no code with the planner or with `constraints`: it counts memory, labe
 by itself, in every state of every move, and walks all states there are.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Tiny problems with scarce room: they can only be solved if VMs that nobody named move as well."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from functools import cache

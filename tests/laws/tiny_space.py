@@ -4,8 +4,6 @@ Counts of its own over arrays with one entry for each state; it shares no code w
 with `constraints`. A state is a row of node numbers, one for each VM.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache

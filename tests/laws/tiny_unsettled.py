@@ -4,8 +4,6 @@ Old launcher pods of finished migrations linger or terminate; target pods are pe
 failed; migrations of others run, with or without a VMIM; other requests have reserved room.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

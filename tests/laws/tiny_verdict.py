@@ -1,7 +1,5 @@
 """A plan of a tiny problem beside the best there is, where any VM may move."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import pytest

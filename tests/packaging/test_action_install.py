@@ -1,7 +1,5 @@
 """The action's own two steps as GitHub runs them: gitbot from its lock by hash, and one command."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Each change fragment is one short line with a known type, and towncrier can build from them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

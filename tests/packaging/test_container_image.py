@@ -4,8 +4,6 @@ No engine is needed: the steps of the build stage are typed into a folder that h
 engine would be given. The second stage is packages of the distribution and names.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

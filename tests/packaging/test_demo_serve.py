@@ -1,7 +1,5 @@
 """`gitbot demo --serve`: the cluster stays for the real kubectl, and stops cleanly on SIGTERM."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The gate counts coverage; a person's `make test` runs the same tests without counting."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the lock files must say so that pip takes them also when the index has newer releases."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The release: its workflow is safe, and what it types works here."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What OpenSSF Scorecard checks and a working tree can show, as far as it needs no network."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

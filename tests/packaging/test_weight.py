@@ -3,8 +3,6 @@
 A bound may fall freely. It rises only with an ADR that says what the lines buy.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator

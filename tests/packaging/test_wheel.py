@@ -1,7 +1,5 @@
 """The wheel holds everything, and works from an empty folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ Plays recorded JSON lines (gzip or plain) and prints one JSON line a record: equ
 difference. Exit code 0: all equal, 1: a difference, 2: something could not be read or played.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

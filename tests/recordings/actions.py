@@ -1,7 +1,5 @@
 """What people did in a trace, done again: requests with their answers, edits, drains."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ schema, rights, webhooks, the API server's own checks. Compared are verdict, cod
 causes, the object that came of it, warnings, and where it is recorded what a moment later was seen.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What the records of one file share: KubeVirt settings, nodes, namespaces, classes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The first difference between two JSON values, with the path to it; the verdict on a record."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Amounts are compared as amounts (`1Gi` is `1024Mi`), lists with an arbitrary order as sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

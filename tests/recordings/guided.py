@@ -5,8 +5,6 @@ must be one that it fits on, a migration may start when a slot is free and nobod
 priority could have it. What is not arbitrary is not led.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -4,8 +4,6 @@ The same is read off the recording and off the simulator's store. Order within a
 between objects it is not compared, as it comes from different watches.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ They take the recorder's dials. Their clock is finer than the controllers': a tr
 in one second.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

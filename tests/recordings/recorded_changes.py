@@ -1,7 +1,5 @@
 """Changes of objects as a trace writes them: path by path."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

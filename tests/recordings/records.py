@@ -1,7 +1,5 @@
 """Reading recordings: one JSON object a line, gzip or plain."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

@@ -1,7 +1,5 @@
 """A recorded VMI that never ran: what KubeVirt said about its first pod, said again here."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any

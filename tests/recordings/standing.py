@@ -1,7 +1,5 @@
 """What a record says stood around, put into a cluster that has namespaces of its own already."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, labels_of

@@ -4,8 +4,6 @@ Its behaviour is input. A dial says it in advance; where none does, the recordin
 step took or that a copy failed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ As with the recorder there is no kube-controller-manager: no garbage collection 
 lifecycle. Kubelet and virt-handler are played by the dials.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Of a VMI's spec it kept only what is about placement; the rest (CPU model, machi
 read off its launcher pod.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

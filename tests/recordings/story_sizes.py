@@ -4,8 +4,6 @@ Where the scheduler said `Insufficient cpu`, a node is taken to hold as much of 
 seen to hold, and not more; elsewhere nodes are ample.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -5,8 +5,6 @@ created through the API; virt-controller's part is then the product's own. Compa
 pod as it is created, or, where none came, what KubeVirt said about it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Recordings of KubeVirt v1.9.0 on Kubernetes v1.36.3, made on 2026-11-21, played again."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

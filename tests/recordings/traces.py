@@ -1,7 +1,5 @@
 """A recorded trace, lived again by the product's controllers on virtual time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """UIDs of a recording: written as `<uid of KIND NAME>` there, as legal texts in a store."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -4,8 +4,6 @@ They are plain Kubernetes objects, as `kubectl get -o yaml` prints them, cut dow
 reads. A test compares the files with what the simulator makes today.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from gitbot.documents import write_documents

@@ -1,7 +1,5 @@
 """What stories about windows share: a window on its way, reboots, and where everything is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small clusters of single scenarios: `<scenario>/<file>` to its objects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

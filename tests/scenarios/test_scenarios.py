@@ -1,7 +1,5 @@
 """Every folder beside this file: its session or story gives what is written down."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

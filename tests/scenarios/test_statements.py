@@ -1,7 +1,5 @@
 """The table of statements names scenarios that exist, and every scenario of a statement in it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

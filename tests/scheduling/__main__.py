@@ -4,8 +4,6 @@ With --record the small ones of these scenarios are written to the recorded file
 the scenarios are recorded ones, recombined.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator

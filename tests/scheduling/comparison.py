@@ -4,8 +4,6 @@ Compared exactly: feasible nodes, for each node the plugin that kube-scheduler r
 code and reasons, all plugins that reject it, normalised scores and totals, the predicted nodes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Seeded choices. One Dice a scenario: the same seed gives the same scenario on every machine."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from typing import TypeVar

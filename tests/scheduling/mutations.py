@@ -4,8 +4,6 @@ Every field may take any value that the same field has somewhere in the record, 
 meet that no generator puts together. What kube-apiserver would refuse, the oracle leaves out.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

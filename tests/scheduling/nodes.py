@@ -1,7 +1,5 @@
 """Random nodes: labels with holes, taints, cordons, odd amounts, images."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.scheduling.dice import Dice

@@ -1,7 +1,5 @@
 """Run the oracle of tests/controlplane over random scenarios."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Random pods: containers, sidecars, pod-level and resized resources, ports, volumes, rules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.scheduling import selectors

@@ -1,7 +1,5 @@
 """Cases in which gitbot once differed from kube-scheduler, cut down to what made the difference."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cases of claims, and of disks of Kubernetes' own plugins, which CSI drivers serve."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.scheduling.regressions import (

@@ -6,8 +6,6 @@ resize status, pod-level and extended resources, volumes and their limits, host 
 terms, images, nominated pods, and KubeVirt's launcher pods with their migration targets.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.scheduling import pods

@@ -1,7 +1,5 @@
 """Random label selectors, node affinity, pod affinity and spread constraints."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.scheduling.dice import Dice

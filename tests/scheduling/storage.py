@@ -1,7 +1,5 @@
 """Random claims and volumes: bound, waiting, lost, zonal, shared, with limits of drivers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """At least 20,000 pods of random scenarios: gitbot says what kube-scheduler's own plugins say."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.controlplane import build

@@ -1,7 +1,5 @@
 """The named cases: gitbot says what they say, and so does the oracle."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from typing import Any

@@ -1,7 +1,5 @@
 """Recorded verdicts of kube-scheduler 1.36.3, asked through what `gitbot explain` asks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

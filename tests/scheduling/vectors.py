@@ -5,8 +5,6 @@ lines stand together), then one line a scenario that names objects by line numbe
 kube-apiserver stores them; fields that no rule refers to are cut off as in a snapshot.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterable, Iterator

@@ -4,8 +4,6 @@
 (tests/controlplane/calendar) reads the wall clock minute by minute with Go's own time zones.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The planner against everything there is, on twelve thousand tiny problems."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

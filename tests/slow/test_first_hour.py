@@ -1,7 +1,5 @@
 """A user's first hour, typed with the real program against a served cluster and a local forge."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

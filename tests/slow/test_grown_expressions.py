@@ -1,7 +1,5 @@
 """Policies grown at random until they exceed a budget: each passes, fails or denies in time."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

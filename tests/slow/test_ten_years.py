@@ -1,7 +1,5 @@
 """Every opening of ten years is the one that an independent program sees on the wall clock."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.controlplane import build

@@ -1,7 +1,5 @@
 """Many seeds, or one: `python -m tests.torture --seeds 2000`, `--seed 17 --trace`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

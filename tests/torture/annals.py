@@ -1,7 +1,5 @@
 """What a history plays on: a small cluster, a repository, a forge, a ledger, and the reviewer."""
 
-from __future__ import annotations
-
 import copy
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The searches as commands, in a process of their own, so that coverage does not trace them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

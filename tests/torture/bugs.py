@@ -1,7 +1,5 @@
 """The bugs that are planted, by promise. See `seeded`."""
 
-from __future__ import annotations
-
 import sys
 
 from tests.torture.seeded import HISTORIES, Bug, report

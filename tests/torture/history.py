@@ -1,7 +1,5 @@
 """Histories of Git, forge and ledger, made from a seed: what people do between gitbot's looks."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

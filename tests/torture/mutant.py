@@ -3,8 +3,6 @@
 `python -m tests.torture.mutant PATH PLACE WAY TEST...` imports it changed and runs the tests.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import gc

@@ -7,8 +7,6 @@ reach it. If all of them pass, it survived. `equivalent.tsv` has those that chan
 Without names, all modules of `ROOMS` are asked, which takes about an hour.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import hashlib

@@ -1,7 +1,5 @@
 """What people and the cluster do in a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

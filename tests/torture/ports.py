@@ -1,7 +1,5 @@
 """The ports of one process: the shared cluster, ledger, repository and forge over its own line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

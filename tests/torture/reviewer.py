@@ -8,8 +8,6 @@ What was shown and is not anchored yet, nobody knows once the ledger has lost it
 what was shown before it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

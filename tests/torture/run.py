@@ -1,7 +1,5 @@
 """One run of one schedule: the disturbed time, calm, and the time when all must have ended."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace

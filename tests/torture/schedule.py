@@ -1,7 +1,5 @@
 """A schedule: everything that decides a run. It is made from a seed, and can be shrunk."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, replace
 

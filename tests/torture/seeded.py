@@ -4,8 +4,6 @@
 a table. A bug that nothing finds fails. Give names to plant only these.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

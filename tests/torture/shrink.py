@@ -1,7 +1,5 @@
 """The smallest schedule that still goes wrong in the same way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar

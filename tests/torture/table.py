@@ -1,7 +1,5 @@
 """What many runs covered: each kind of call with each of its faults, each deed at each state."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

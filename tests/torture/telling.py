@@ -1,7 +1,5 @@
 """A history that is told: real check, publish and apply between what people do to Git and forge."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

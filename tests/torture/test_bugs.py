@@ -1,7 +1,5 @@
 """Every bug that is planted is found; and each can be planted at all."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 

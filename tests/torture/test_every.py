@@ -5,8 +5,6 @@ announces or records it. Then the same bot begins again, another one goes on, no
 window is over, or a person cancels. Which effects there are is read from the code of a pass.
 """
 
-from __future__ import annotations
-
 import ast
 import itertools
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Whatever people do to Git, forge and ledger: only what was reviewed is applied, and only once."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

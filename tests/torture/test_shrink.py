@@ -1,7 +1,5 @@
 """What is left of a schedule is needed for what goes wrong."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

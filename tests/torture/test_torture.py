@@ -1,7 +1,5 @@
 """Thousands of schedules hold, and what schedules once found stays mended."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

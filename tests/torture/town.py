@@ -1,7 +1,5 @@
 """What a run plays on: cluster, branches, forge, clocks, and the shell of each process."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """Every call of every process: it takes time, may go wrong as the schedule says, and is counted."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field

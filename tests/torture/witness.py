@@ -1,7 +1,5 @@
 """What must hold at every moment, judged on what the server and the ledger's branch really have."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Whatever is written goes through here, so that its log is the witness of what gitbot did.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

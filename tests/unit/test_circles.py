@@ -1,7 +1,5 @@
 """No two modules need each other: what depends on what can be drawn from top to bottom."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter

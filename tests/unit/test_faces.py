@@ -4,8 +4,6 @@
 room. A listed package is a room of its own, also for its neighbours in the room around it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence

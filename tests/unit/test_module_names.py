@@ -1,7 +1,5 @@
 """A dotted path says what is in a module: no two modules of one layer share a base name."""
 
-from __future__ import annotations
-
 import tomllib
 from collections import defaultdict
 from pathlib import Path

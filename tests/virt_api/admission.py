@@ -4,8 +4,6 @@ Source: KubeVirt 1.9.0, pkg/virt-api/webhooks/validating-webhook/admitters (vms-
 vmi-create-admitter.go).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, with_value

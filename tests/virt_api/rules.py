@@ -4,8 +4,6 @@ Source: KubeVirt 1.9.0, pkg/virt-api/webhooks (vmi-create-admitter.go, arm64.go)
 order of the causes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from gitbot.kubernetes.labels import label_key_problems

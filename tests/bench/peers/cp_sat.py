@@ -1,7 +1,5 @@
 """Peer of the planner: CP-SAT of ortools, over end states only; it knows of no order of moves."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Peer of the planner: best fit on numpy, in the order of size, without looking back."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.bench.instance import Instance, Move

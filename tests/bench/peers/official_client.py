@@ -1,7 +1,5 @@
 """The official Python client's typed deserialisation of list pages (package kubernetes)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any

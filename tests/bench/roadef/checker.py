@@ -3,8 +3,6 @@
 Whole numbers only. It shares nothing with the search and knows nothing of gitbot's constraints.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

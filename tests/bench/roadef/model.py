@@ -4,8 +4,6 @@ Processes of services run on machines; a better assignment than the given one is
 is a stream of whole numbers; a file of another length is refused with ValueError.
 """
 
-from __future__ import annotations
-
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass

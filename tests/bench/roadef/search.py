@@ -4,8 +4,6 @@ Where moved processes keep holding room at home, that room is what is scarce. So
 high at first and falling: what gains the most for what it holds moves first.
 """
 
-from __future__ import annotations
-
 import random
 import time
 

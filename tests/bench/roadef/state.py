@@ -1,7 +1,5 @@
 """An assignment as columns that a move changes in place, with the rules of services as counts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

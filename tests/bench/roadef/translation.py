@@ -7,8 +7,6 @@ No rule of gitbot's says that VMs cover at least so many domains: SpreadOver is 
 behind the same port.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """KubeVirt on either API server: VMs, their migrations, and what both are asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 

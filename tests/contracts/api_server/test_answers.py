@@ -1,7 +1,5 @@
 """One request, one answer: what kube-apiserver 1.36 says, word for word where people read it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

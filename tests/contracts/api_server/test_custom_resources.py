@@ -1,7 +1,5 @@
 """KubeVirt's kinds as custom resources: schemas, pruning, status, generation, tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

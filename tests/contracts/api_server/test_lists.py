@@ -1,7 +1,5 @@
 """Lists: selectors, pages, versions, tables, and what is too old."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.contracts.api_server.faces import TABLE, ApiFace, Object, config_map, node, pod

@@ -1,7 +1,5 @@
 """KubeVirt's migrations: admission, phases, limits, time-outs, cancellation, what is kept."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Objects from creation to deletion: versions, dry runs, patches, conflicts, finalizers."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

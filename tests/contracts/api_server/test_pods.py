@@ -1,7 +1,5 @@
 """Pods: scheduling, deletion with grace, eviction, disruption budgets, Deployments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

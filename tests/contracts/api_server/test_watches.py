@@ -1,7 +1,5 @@
 """Watches: every change from a version on, selectors, bookmarks, and a past that is forgotten."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

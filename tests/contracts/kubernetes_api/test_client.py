@@ -1,7 +1,5 @@
 """The official Python client, unchanged, on the HTTP face of the simulated cluster."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The customapp story as a person plays it: with kubectl alone, on the HTTP face."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The real kubectl, unchanged, on the HTTP face of the simulated cluster."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

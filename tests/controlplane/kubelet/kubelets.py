@@ -12,8 +12,6 @@ kubelets.finish("apps", "job", "Succeeded")
 kubelets.stop()
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import threading

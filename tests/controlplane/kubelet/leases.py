@@ -1,7 +1,5 @@
 """The heartbeats of nodes: one lease a node, renewed as kubelets do."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a kubelet writes into the status of pods and nodes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A queue of keys to look at: a key waits once, is handled by one worker at a time, may be late."""
 
-from __future__ import annotations
-
 import heapq
 import threading
 import time

@@ -6,8 +6,6 @@ Installs CRDs, rights, policies and webhook configurations first. The account mu
 administrator's. For servers that have kubelets of some kind, real or played.
 """
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

@@ -4,8 +4,6 @@ The controllers are the simulator's own, hence the pure reconcilers of room kube
 is where they read (a mirror that watches feed) and where they write (the server).
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence

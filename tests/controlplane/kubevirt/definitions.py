@@ -4,8 +4,6 @@ Names, scopes, subresources and printer columns are those of KubeVirt 1.9
 (pkg/virt-operator/resource/generate/components/crds.go); version v1alpha3 is left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

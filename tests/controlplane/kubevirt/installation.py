@@ -5,8 +5,6 @@ with KubeVirt(admin) as kubevirt:
     kubevirt.configure(migrations={"parallelMigrationsPerCluster": 10})
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ It is a store of the simulator, so the simulator's controllers run on it as they
 answered is in the copy at once: a controller sees its own writes.
 """
 
-from __future__ import annotations
-
 import bisect
 import contextlib
 import queue

@@ -4,8 +4,6 @@ Messages are KubeVirt's own, so that a user recognises them; a policy's answer i
 where virt-api's is. What has to look at other objects is in `webhook`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Source: KubeVirt 1.9, pkg/virt-controller/watch/vmi/lifecycle.go. The simulator'
 gates; a real controller of disruption budgets counts only pods that are Ready.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from gitbot.kubernetes.objects import condition_of

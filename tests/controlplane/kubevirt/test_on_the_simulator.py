@@ -3,8 +3,6 @@
 What they do to objects does not depend on whose API server it is; this needs no control plane.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

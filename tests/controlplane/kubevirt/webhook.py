@@ -4,8 +4,6 @@ They ask the API server itself, not a cache: two creates at the same moment may 
 KubeVirt.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import ssl

@@ -6,8 +6,6 @@ takes the place of the one that waits (GitHub docs, "Control the concurrency of 
 jobs"). Groups of whole runs have no effect here, because the runner takes one job after the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tests.doubles.github import queue, shapes

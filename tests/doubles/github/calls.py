@@ -1,7 +1,5 @@
 """One request as the routes see it, and what they answer."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

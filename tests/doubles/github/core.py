@@ -1,7 +1,5 @@
 """What every rule of the double works on: the clock, the state, the limit, who may do what."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field

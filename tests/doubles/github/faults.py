@@ -1,7 +1,5 @@
 """Trouble on order: what a real service does on a bad day, at the request that a test names."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Pull requests and Git: what a push does to them, what a merge needs, and the merge."""
 
-from __future__ import annotations
-
 from gitbot.adapters.forges.local.merge import merge_commit
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import MergeMethod, PullRequest, PullState

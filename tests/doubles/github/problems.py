@@ -1,7 +1,5 @@
 """Refusals in GitHub's own shapes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

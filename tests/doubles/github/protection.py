@@ -1,7 +1,5 @@
 """What protects a branch, by classic protection and rulesets together, and whom they refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -3,8 +3,6 @@
 GitHub offers both only through its pages and GraphQL; here a test calls a function.
 """
 
-from __future__ import annotations
-
 from tests.doubles.github import merging, protection
 from tests.doubles.github.core import Core
 from tests.doubles.github.problems import Problem

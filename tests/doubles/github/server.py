@@ -1,7 +1,5 @@
 """The service on a port of 127.0.0.1: REST below `/api/v3` and `/`, Git at `/owner/name.git`."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import ssl

@@ -1,7 +1,5 @@
 """The whole service: accounts, tokens, repositories, and one request in, one answer out."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Names and types are those of GitHub's OpenAPI description.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any

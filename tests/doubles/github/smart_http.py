@@ -1,7 +1,5 @@
 """Git over HTTP, served by git's own backend; what a push may move is decided here."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

@@ -3,8 +3,6 @@
 Fields have GitHub's own names, and are answered as they are (`shapes.shown`) but for inner ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

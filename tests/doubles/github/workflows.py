@@ -3,8 +3,6 @@
 Sources: GitHub docs, "Events that trigger workflows" and "Automatic token authentication".
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from dataclasses import dataclass

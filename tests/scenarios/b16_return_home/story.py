@@ -1,7 +1,5 @@
 """Drain by window, node back, return proposed; closed unmerged, then silent; then merged."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.doubles.customapp import customapp

@@ -1,7 +1,5 @@
 """Cordon, a failed move, still cordoned; then the rest, the reboot, and the uncordon."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from gitbot.kubernetes.objects import at

@@ -1,7 +1,5 @@
 """A request runs once; its VMIM is collected; the file goes and comes back; nothing fires."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.doubles.customapp import customapp

@@ -1,7 +1,5 @@
 """A pinned move, then an unpinned one by hand: the pin is forgotten."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.doubles.customapp import customapp

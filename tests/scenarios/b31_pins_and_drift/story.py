@@ -1,7 +1,5 @@
 """A pin that stands in Git as well: the pull request that removes it, and the intent for it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

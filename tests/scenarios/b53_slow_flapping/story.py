@@ -1,7 +1,5 @@
 """A breach that comes and goes every six hours for a day."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from gitbot.model.text.instants import format_instant

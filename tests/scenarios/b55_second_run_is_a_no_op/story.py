@@ -1,7 +1,5 @@
 """Reconcile until nothing is left, then twice more: zero writes to cluster, forge and ledger."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.doubles.customapp import customapp

@@ -1,7 +1,5 @@
 """Propose, merge, apply node by node with troubles in mid-run, then the return."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

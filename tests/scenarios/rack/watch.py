@@ -1,7 +1,5 @@
 """Looks at every change of a migration or a node, so that limits are held at every instant."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from gitbot.execution.cluster_facts import is_own, is_ready, vm_of

@@ -1,7 +1,5 @@
 """A request in the wrong folder, then in the right one; refused, approved by its owners, moved."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

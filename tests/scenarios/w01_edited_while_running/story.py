@@ -1,7 +1,5 @@
 """Drain of the first node, then an edit, then the second node on the terms that were reviewed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.scenarios.maintenance import begun, pulls, reboot, tell, two_nodes, until, window

@@ -1,7 +1,5 @@
 """The first node is away when the file of its window is removed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.scenarios.maintenance import begun, reboot, tell, tell_status, two_nodes, until, window

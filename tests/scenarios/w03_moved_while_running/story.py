@@ -1,7 +1,5 @@
 """The first node is away when the window moves by a day."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.scenarios.maintenance import begun, pulls, reboot, tell, two_nodes, until, window

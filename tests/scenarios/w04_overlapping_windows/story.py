@@ -1,7 +1,5 @@
 """Two windows name the same node; both are merged; both are open at once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.scenarios.maintenance import begun, pulls, reboot, tell, two_nodes, until, window

@@ -1,7 +1,5 @@
 """A freeze begins while the first VM migrates, and ends before the window does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.scenarios.loop import Loop

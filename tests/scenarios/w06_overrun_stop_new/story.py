@@ -1,7 +1,5 @@
 """Seven minutes before the end the first VM starts; copies are slower than estimated."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from gitbot.simulation.simulation_settings import SimulationSettings

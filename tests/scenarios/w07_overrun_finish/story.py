@@ -1,7 +1,5 @@
 """The story of W06 with the other word."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.scenarios.w06_overrun_stop_new import story as stop_new

@@ -1,7 +1,5 @@
 """The first node is lost for good."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.doubles.trouble import lose_node

@@ -1,7 +1,5 @@
 """Somebody else takes the room at home."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.doubles.problems import pod

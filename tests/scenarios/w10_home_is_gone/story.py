@@ -1,7 +1,5 @@
 """The node object of the home is deleted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.scenarios.maintenance import begun, tell, tell_status, two_nodes, until, window

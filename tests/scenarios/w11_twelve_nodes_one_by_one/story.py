@@ -1,7 +1,5 @@
 """Twelve nodes, maxNodesAtOnce 1; a failure, a restart and a slow node on the way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from gitbot.model.ledger.events import NodeChanged

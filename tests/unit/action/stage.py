@@ -1,7 +1,5 @@
 """An embedded cluster, a local forge and a clone, and the action's own program to act on them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

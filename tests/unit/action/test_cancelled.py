@@ -4,8 +4,6 @@ GitHub sends SIGINT, after 7.5 seconds SIGTERM, and kills in the end; a pod gets
 SIGKILL. Source: actions/runner, ProcessInvoker.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What our own CI runs with the action, run here: the same inputs, on the same example."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

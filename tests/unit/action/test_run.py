@@ -1,7 +1,5 @@
 """The action's second step: inputs, annotations, outputs, summary, and being cancelled."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

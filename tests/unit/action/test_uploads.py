@@ -1,7 +1,5 @@
 """Findings for code scanning, and where reports are kept, as the action's second step does it."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import importlib.util

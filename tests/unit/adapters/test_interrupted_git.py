@@ -1,7 +1,5 @@
 """Git that has just been started when a signal comes is ended like any other."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A list of branches that Git could not finish is no list: nothing is dropped because of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A local forge is a folder: what an address that is none gets, and that no password is shown."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

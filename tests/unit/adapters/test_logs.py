@@ -1,7 +1,5 @@
 """What the Kubernetes client logs about a credential plugin is one harmless line."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

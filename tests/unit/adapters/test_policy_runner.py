@@ -1,7 +1,5 @@
 """Policies of a repository run under limits: what exceeds them denies, and nothing else ends."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Progress on stderr: silent when quick, one line on a terminal, a line now and then in a log."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -1,7 +1,5 @@
 """Refs and the files on one, whoever moves them and however Git keeps them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

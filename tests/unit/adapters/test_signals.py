@@ -1,7 +1,5 @@
 """Being asked to end: the first signal asks, the second interrupts, a rest ends at once."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """A push that is accepted and not answered in time was accepted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

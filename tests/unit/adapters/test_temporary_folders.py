@@ -1,7 +1,5 @@
 """Temporary folders of killed runs are removed by the next one; those in use are not."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A working tree that cannot be read is an error, and not an empty one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Rules that cannot all hold: the smallest set is named, and what can hold is never in one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

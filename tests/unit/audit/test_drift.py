@@ -1,7 +1,5 @@
 """Who keeps a VM that differs from Git, by the marks of Argo CD and Flux."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.audit.drift import drifted

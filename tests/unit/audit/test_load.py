@@ -1,7 +1,5 @@
 """`audit --load`: nodes classified as a descheduler would, and the VMs that could relieve them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

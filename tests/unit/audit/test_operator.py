@@ -1,7 +1,5 @@
 """What the cluster's own KubeDescheduler does with VMs, without a file that says so."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Breaches of every kind, planted in the demo's cluster: each is found, and nothing else."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a calendar says of an event, and a month of days."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 

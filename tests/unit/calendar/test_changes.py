@@ -1,7 +1,5 @@
 """Which openings an edit makes appear, move, vanish."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gitbot.calendar import Appointment, changed_openings

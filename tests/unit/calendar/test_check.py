@@ -1,7 +1,5 @@
 """What is wrong with a schedule: field, code, words. And that no text costs much."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Calendar files: what is written can be read anywhere, and what is read freezes to the second."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

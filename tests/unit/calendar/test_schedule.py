@@ -1,7 +1,5 @@
 """Occurrences of schedules, over the nights when clocks change, exclusions and year ends."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 
 import pytest

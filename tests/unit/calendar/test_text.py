@@ -1,7 +1,5 @@
 """Durations, times, dates and zones as written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

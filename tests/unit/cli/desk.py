@@ -1,7 +1,5 @@
 """A person's desk: the real commands in a clone, against the served simulator and a local forge."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import subprocess

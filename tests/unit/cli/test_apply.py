@@ -1,7 +1,5 @@
 """`gitbot apply`: what a pass says is never nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.cli.commands.apply import show

@@ -1,7 +1,5 @@
 """`gitbot move`, `drain` and `keep-apart` in a clone, with served cluster and local forge."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`gitbot move`, `drain` and `keep-apart` in a clone of a repository on GitHub."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`gitbot calendar` on a repository, without a cluster."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """plan, check and render on a small repository, from the working tree, commits and a forge."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Colour: on a terminal only, never with NO_COLOR, and never a word more or less."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """The list of commands, and what a person sees who mistypes one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`gitbot comment` on a real bare repository, without any cluster: on the published snapshot."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Completion by a shell's Tab, and `gitbot help`."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`gitbot doctor`: the table, the document, the exit code."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Signals, whenever they come: code 130, no traceback, nothing left in temporary folders."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """`gitbot explain` inside a repository: its intents beside the scheduler, never mixed with it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

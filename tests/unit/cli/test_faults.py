@@ -1,7 +1,5 @@
 """Where a person was misled or left blind: the real commands, typed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`gitbot get`: what is declared and how it is, listed as kubectl does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """gitbot in a Git hook: hooks set GIT_DIR and its like, and a person's branches are theirs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Without Git, or with one that fails, gitbot names the machine, not itself."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The health file of `reconcile --watch`, as its probes read it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

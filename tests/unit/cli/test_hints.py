@@ -1,7 +1,5 @@
 """What a finding tells a person to do, where it once led the wrong way."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.cli.shared.linting import lint

@@ -1,7 +1,5 @@
 """`gitbot hold` and `resume` where one of the two places of the stop flag is out of reach."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`gitbot init`: what it writes works at once, and it destroys nothing."""
 
-from __future__ import annotations
-
 import os
 import pty
 import subprocess

@@ -1,7 +1,5 @@
 """The workflows that `gitbot init --forge github` writes: rights, pins, inputs, queues."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`gitbot lint` over whole little repositories."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What one can look at while GitHub's API fails and its Git answers."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.doubles.github.faults import Fault, Trouble

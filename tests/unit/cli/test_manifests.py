@@ -1,7 +1,5 @@
 """Where audit finds the VM manifests: plain files, Kustomize, another repository at a branch."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """-n, -A, -l, -o and --context mean the same in every command that lists or asks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

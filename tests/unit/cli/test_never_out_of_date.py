@@ -1,7 +1,5 @@
 """What is asked reads the forge's ledger, or says how old its own is."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

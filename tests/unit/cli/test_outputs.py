@@ -1,7 +1,5 @@
 """Every JSON that a command prints: of a published kind, valid by its schema, without a float."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

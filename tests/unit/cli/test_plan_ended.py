@@ -1,7 +1,5 @@
 """Ctrl-C while `gitbot plan` plans: the best plan so far as -o asks, not final, exit code 130."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

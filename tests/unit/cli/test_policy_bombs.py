@@ -1,7 +1,5 @@
 """No command about policies takes more than the process for policies may take."""
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

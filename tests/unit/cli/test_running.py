@@ -1,7 +1,5 @@
 """The commands that read or change the world, on the simulated cluster and a forge in memory."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterator

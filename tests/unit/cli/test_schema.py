@@ -1,7 +1,5 @@
 """`gitbot schema`: every registered schema is one, and editors find what they need in it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`gitbot simulate -o html`: nodes before and after, every VM, in one page of its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree as ET
 

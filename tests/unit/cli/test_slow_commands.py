@@ -1,7 +1,5 @@
 """What may take long tells the line on standard error what it does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`gitbot snapshot` and the options that open a cluster."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

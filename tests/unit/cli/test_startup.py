@@ -1,7 +1,5 @@
 """Start-up: --version and --help import nothing heavy, and lint only what reads intents."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`gitbot status`, the page on the wall: what it shows, and what it tells people to type."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """`gitbot audit --propose`: the pull request that removes forgotten pins, and what else to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

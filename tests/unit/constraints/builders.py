@@ -1,7 +1,5 @@
 """Small clusters for the tests of this room: zones of nodes, VMs with VMI and launcher pod."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ the first plugin that rejects; `all` lists every plugin where there is more than
 `normalised` and `total` hold scores in the order of `feasible`.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from functools import cache

@@ -1,7 +1,5 @@
 """The corner cases of kube-scheduler 1.36 that models most often get wrong, one test each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

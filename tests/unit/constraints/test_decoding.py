@@ -1,7 +1,5 @@
 """Nodes, pods, quantities and selectors as they come out of JSON."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`gitbot explain`: subjects, every reason in words, scores, the winner, JSON by its schema."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Relief of hot nodes: one VM leaves each, none comes, and giving up a place never harms."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.constraints.rules.load_relief import LoadRelief

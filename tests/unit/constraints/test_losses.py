@@ -1,7 +1,5 @@
 """What is predicted of a lost node is what the simulated cluster then does."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.constraints.failure.node_loss import LossSimulation

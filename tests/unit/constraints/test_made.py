@@ -1,7 +1,5 @@
 """What is remembered of snapshots: made once, never shared where it changes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """VMs' own required affinity and spread as rules: no move breaks what a VM that stays requires."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What explain says is less than certain, and where it has nothing to say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A migration's second pod needs room in the quota of its namespace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Optional scorers: NodeResourcesFit's MostAllocated and Trimaran's three formulas."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """World against what kube-scheduler 1.36.3 said: feasible nodes, every plugin, every score."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Replay: what is wrong with a plan, move by move and instant by instant."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

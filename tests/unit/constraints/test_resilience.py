@@ -1,7 +1,5 @@
 """Single losses before and after a plan, and the proof that spares the search."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """ZoneAntiAffinity and PlacementRule over occupancies: breach keys, amounts and words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The stages of a wave: gone through step by step, each world is what it would be made at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product

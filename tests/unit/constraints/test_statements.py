@@ -1,7 +1,5 @@
 """Statements about placement that users of the systems before us could test."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """MigrationState: what holds a place while VMs move, and what each node says to one more move."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Claims and volumes: what is reachable, what can be bound, how many a node attaches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The Deployment, the image and the rulesets say what gitbot needs, and no more."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

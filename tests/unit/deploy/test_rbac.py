@@ -1,7 +1,5 @@
 """The rights in deploy/rbac are those that the adapter uses, no more and no less."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The rulesets of deploy/github on the GitHub double: who may push what, and how gitbot says it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

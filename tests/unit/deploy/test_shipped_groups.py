@@ -1,7 +1,5 @@
 """The workflows that ship, in GitHub's queue: who waits for whom, and who for nobody."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

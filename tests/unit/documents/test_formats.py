@@ -1,7 +1,5 @@
 """The forms of text that fields hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The lenient door for plain Kubernetes YAML: core scalars, anchors, quantities as text."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The reader: plain data with positions, every error of a file in one run."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.documents import Budget, Position, read_documents

@@ -1,7 +1,5 @@
 """A key taken out of a text: the rest stays as it was written."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.documents import Path, read_kubernetes_yaml, remove_key

@@ -1,7 +1,5 @@
 """Plain scalars: what is read as what, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.documents.scalars import RefusedScalar, resolve

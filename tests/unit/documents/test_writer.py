@@ -1,7 +1,5 @@
 """YAML text: readable, quoted where readers differ, and read back unchanged."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.documents import read_documents, write_document, write_documents

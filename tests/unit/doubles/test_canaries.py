@@ -1,7 +1,5 @@
 """A secret that is printed or sent is found: a search that finds nothing would prove nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 Gitbot's tests hold everything else: the contract of the Forge port, bad days, rulesets, stories.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which approvals count, and what a newer plan takes the place of."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.execution.admit_plans import deduplicate

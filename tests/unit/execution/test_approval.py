@@ -1,7 +1,5 @@
 """What a merge approved: the last plan shown before the newest review, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.execution.approval import (

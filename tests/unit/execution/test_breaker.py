@@ -1,7 +1,5 @@
 """When the circuit opens: what counts, since when, and how often."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.execution.executor_types import BreakerLimits

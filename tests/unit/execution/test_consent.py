@@ -1,7 +1,5 @@
 """Whose word counts, and what is said of those who can give it."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.execution.approval import (

@@ -1,7 +1,5 @@
 """What ends moves that have not begun, and what others of their group have to do with it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

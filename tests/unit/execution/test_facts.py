@@ -1,7 +1,5 @@
 """What one read of the cluster says: where a VM may be, and which places migrations take."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

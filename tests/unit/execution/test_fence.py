@@ -1,7 +1,5 @@
 """Claims: until when an announced effect may be sent, by whom, and when nobody can send it."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.execution.claims import (

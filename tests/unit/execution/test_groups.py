@@ -1,7 +1,5 @@
 """Which groups of an approved plan are judged, on which moves, and which are proposed again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Several plans of one window: which of them say what becomes of its nodes."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.execution.executor_types import Maintenance

@@ -1,7 +1,5 @@
 """Marks stand on nodes and migrations that an earlier version wrote: they never change."""
 
-from __future__ import annotations
-
 from gitbot.execution.cluster_facts import ledger_mark
 from gitbot.model.ledger.events import ConcernChanged, ConcernState
 from gitbot.model.ledger.ledger import Ledger, concern_file

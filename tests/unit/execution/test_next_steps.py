@@ -1,7 +1,5 @@
 """The executor's brain, one look at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

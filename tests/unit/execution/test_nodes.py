@@ -1,7 +1,5 @@
 """A node's way through a maintenance: waiting, draining, ready, returned."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

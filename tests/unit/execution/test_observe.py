@@ -1,7 +1,5 @@
 """What one look says of a move whose migration may exist: recalled, ended, or looked at again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the lines of a request add up to: the state of its moves, and its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Why a creation that was decided is not sent any more: each reason alone, and the last moment."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

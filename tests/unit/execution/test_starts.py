@@ -1,7 +1,5 @@
 """Why a move does not start now, until when, and whether looking again soon may help."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

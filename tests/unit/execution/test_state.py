@@ -1,7 +1,5 @@
 """What the lines of nodes, concerns and stops add up to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of a move's states: in the page, in the code, and kept by whatever is written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

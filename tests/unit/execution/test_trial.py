@@ -1,7 +1,5 @@
 """Moves that would start now, as a plan: its waves and times, its requests, and what refuses it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

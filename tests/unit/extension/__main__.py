@@ -3,8 +3,6 @@
 `page` prints the page of policy variables, `COMPLETE` as the first word what a shell would offer.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

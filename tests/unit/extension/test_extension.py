@@ -1,7 +1,5 @@
 """What is registered from outside works in every command, and no module of gitbot names it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The cluster and the configuration that intents are compiled on in tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

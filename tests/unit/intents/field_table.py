@@ -1,7 +1,5 @@
 """The table of fields of a kind, made from its JSON Schema, as the reference pages show it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

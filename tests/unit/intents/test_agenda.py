@@ -1,7 +1,5 @@
 """What windows, freezes and requests say about a span of time."""
 
-from __future__ import annotations
-
 from gitbot.calendar import Appointment, appointment_words
 from gitbot.intents.calendar_events import Agenda
 from gitbot.kubernetes.selectors import LabelMatcher, Scope

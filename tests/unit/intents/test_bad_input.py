@@ -4,8 +4,6 @@
 `severity code line:column: key.path: found ..., expected ...; hint`.
 """
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

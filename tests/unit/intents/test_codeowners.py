@@ -1,7 +1,5 @@
 """Lines of CODEOWNERS, as GitHub's page "About code owners" explains them."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.intents.codeowners import codeowners

@@ -1,7 +1,5 @@
 """LoadRules over measured load: which nodes, which VMs may go, what stays and is named."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

@@ -1,7 +1,5 @@
 """MigrationRequests on a cluster: goals, times, and what is wrong with each."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.intents.compile import RequestHistory, compile_requests

@@ -1,7 +1,5 @@
 """Rules on a cluster: members, and what nodes and labels make of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Drains, healings, freezes, and the problem that they make together."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

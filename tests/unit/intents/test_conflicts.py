@@ -1,7 +1,5 @@
 """Windows that are wholly frozen, or open together with another zone's: with the arithmetic."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.intents import read_intents, stops

@@ -1,7 +1,5 @@
 """The examples of the documentation, and that schema and reader agree on every one of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

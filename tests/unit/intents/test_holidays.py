@@ -1,7 +1,5 @@
 """Freezes by calendar file, from file to plan."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.intents import IntentSet, read_intents

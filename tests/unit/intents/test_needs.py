@@ -1,7 +1,5 @@
 """Whose approval each kind of request needs."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.intents import IntentSet, OwnershipRules, needs_of, read_intents

@@ -4,8 +4,6 @@ This is all that a new kind needs: a spec, a `Kind`, and a line in `KINDS`. It f
 a node with a label, has a schedule, and asks to move VMs by a goal of its own.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """Folders own namespaces, and file names that a checkout could not keep apart are refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.settings import ClusterSettings, OwnerSettings, Settings

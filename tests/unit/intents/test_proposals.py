@@ -1,7 +1,5 @@
 """Proposals: written for people, read back as the same moves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

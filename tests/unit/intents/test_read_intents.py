@@ -1,7 +1,5 @@
 """Files to intents: values, identities, digests, and what stands where."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

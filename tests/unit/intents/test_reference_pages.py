@@ -1,7 +1,5 @@
 """The reference pages: every field, every finding, and examples that are right."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small objects for tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Object = dict[str, Any]

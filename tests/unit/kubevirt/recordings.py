@@ -4,8 +4,6 @@ Source of every file: KubeVirt v1.9.0 virt-controller and virt-api on Kubernetes
 2026-11-21. Inputs are generated scenarios, outputs are what those programs did.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from functools import cache

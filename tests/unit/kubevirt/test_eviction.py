@@ -1,7 +1,5 @@
 """What a drain does to a VM, by strategy and condition (facts of KubeVirt 1.9's webhook)."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.kubevirt.admission import Admitted, Refused

@@ -1,7 +1,5 @@
 """The versions that rules follow: gates by version, and the source of each module."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is equal is made once; what differs in anything is not taken for the same."""
 
-from __future__ import annotations
-
 from types import MappingProxyType
 from typing import Any
 

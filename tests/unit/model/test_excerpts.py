@@ -1,7 +1,5 @@
 """What is left out of a text or a list, and how that is said."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.model.text.wording import first_of, shortened

@@ -1,7 +1,5 @@
 """Ids of requests are read and printed in one module, `model/ledger/request_id.py`."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

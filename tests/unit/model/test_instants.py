@@ -1,7 +1,5 @@
 """Intervals end before their end."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.model.text.instants import Interval, intersect, subtract

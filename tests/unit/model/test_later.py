@@ -1,7 +1,5 @@
 """Values of which a part is made when it is first asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

@@ -1,7 +1,5 @@
 """Measured load: stale is missing, missing is said once, nothing is guessed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

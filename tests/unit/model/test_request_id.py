@@ -1,7 +1,5 @@
 """Ids of requests read back as they print, and nothing else is one."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """What a label selector demands."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Plans as short tuples, and rules in one line, so that tests read as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A request that evens out nodes: which VMs go where, and which stay."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

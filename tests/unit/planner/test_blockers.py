@@ -1,7 +1,5 @@
 """Who would have to leave so that a VM may go to a node."""
 
-from __future__ import annotations
-
 import random
 
 from gitbot.model.plan.problem import PlacementProblem

@@ -1,7 +1,5 @@
 """The checks that every planned move carries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

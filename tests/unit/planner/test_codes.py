@@ -1,7 +1,5 @@
 """Every code of a hold that the planner gives is listed in the reference."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """EmptyNodes: node by node, blocked nodes, what stays, and nodes that help each other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Somebody ends the planning: the plan is what was found until then, lawful, and says so."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.constraints.replay.replay import replay

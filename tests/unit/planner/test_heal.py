@@ -1,7 +1,5 @@
 """HealRule: every round of a healing breaks less than the last, so that planning ends."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ReturnHome: home if every rule and capacity holds, else the VM stays and says why."""
 
-from __future__ import annotations
-
 from gitbot.model.plan.problem import ReturnHome
 from tests.doubles.problems import named, node, problem, request, vm
 from tests.unit.planner.reading import held, moved, planned

@@ -1,7 +1,5 @@
 """Old launcher pods that have not ended: they hold a place, and no move of their VM frees it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar

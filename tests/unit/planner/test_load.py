@@ -1,7 +1,5 @@
 """Plans with measured load: better targets where asked, warnings about pressure, else nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """MoveVms: what moves, where to, in which order, and what is held."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Several goals in one plan: none undoes what another one did, and none ends in a BUG."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from unittest.mock import patch
 

@@ -1,7 +1,5 @@
 """The label placement.gitbot.dev/move: who may move a VM, in plans and in their replay."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.constraints.replay.replay import replay

@@ -1,7 +1,5 @@
 """Proofs that no plan exists, in words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a hold says when no node takes a VM: the fewest reasons, and what would help."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Rolling maintenance: a window over a whole pool empties every node once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any

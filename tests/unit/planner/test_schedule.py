@@ -1,7 +1,5 @@
 """The schedule: a move starts when its own room is free, and names what it waits for."""
 
-from __future__ import annotations
-
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import Limits
 from tests.doubles.problems import NOW, node, problem, vm

@@ -1,7 +1,5 @@
 """A small, very full cluster with preferences on every VM is searched once, with few questions."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Moves that the scheduler decides: where they may land, and what is too risky to plan."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.model.plan.problem import Pin

@@ -1,7 +1,5 @@
 """Waves: limits, other people's migrations, allowed times, freezes, deadlines."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

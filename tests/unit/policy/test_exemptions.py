@@ -1,7 +1,5 @@
 """Exemptions: what they cover, how long, and what reports say about them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

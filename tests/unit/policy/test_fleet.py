@@ -1,7 +1,5 @@
 """What the packs see of a whole plan: counts, what moves at once, memory afterwards."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 `UPDATE_PAGES=1 python -m pytest tests/unit/policy/test_pages.py` writes the pages.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The examples of docs/reference/policies.md do what the page says."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

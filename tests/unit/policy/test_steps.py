@@ -1,7 +1,5 @@
 """What `policy eval` shows of an expression: parts, places, values, rounds of loops."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """What says the same already is not written again; what differs for a reader is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

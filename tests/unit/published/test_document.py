@@ -1,7 +1,5 @@
 """One struct: what it writes is valid by its schema, and what does not fit is put in words."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

@@ -5,8 +5,6 @@ one line for each set of fields that gitbot ever wrote, of every family. Neither
 stand for the ledgers that people have.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The ledger's lines read back as they were written, and no change of them goes unnoticed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

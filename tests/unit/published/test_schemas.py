@@ -1,7 +1,5 @@
 """Schemas of what gitbot prints: closed, described, and every kind of a document is registered."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

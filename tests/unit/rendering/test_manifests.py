@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from gitbot.documents import read_documents
 from gitbot.model.plan.plan import Move
 from gitbot.model.text.names import IntentRef

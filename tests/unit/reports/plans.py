@@ -1,7 +1,5 @@
 """One plan with everything in it, for the tables of this room and its neighbours."""
 
-from __future__ import annotations
-
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.diagnosis import Check, Outcome
 from gitbot.model.plan.plan import (

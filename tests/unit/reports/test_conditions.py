@@ -1,7 +1,5 @@
 """When and how a plan is carried out, as its reviewer reads it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

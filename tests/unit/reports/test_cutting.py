@@ -1,7 +1,5 @@
 """What is too long for GitHub is cut so that nothing stays open."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.reports.truncate import cut_markdown

@@ -1,7 +1,5 @@
 """findings.md lists every code of the source, plan.md those of holds, doctor.md those of checks."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The HTML report: what stands in it, what cannot be in it, and when zones stand for nodes."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The timeline of the report: lanes, bars in their own time, what is shaded, local time."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The year of windows in the report: rows before and after, marks in their place."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gitbot.calendar import Appointment

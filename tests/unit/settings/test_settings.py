@@ -1,7 +1,5 @@
 """The configuration: defaults, every field, and every mistake at its place."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.model.plan.findings import Severity

@@ -1,7 +1,5 @@
 """Whatever happens to a simulated cluster, some things hold at every step."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from contextlib import suppress

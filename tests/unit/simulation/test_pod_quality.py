@@ -1,7 +1,5 @@
 """The QoS class of a pod, as kube-apiserver computes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of

@@ -1,7 +1,5 @@
 """No secret, no environment, no command, no foreign annotation gets into a snapshot file."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from typing import Any

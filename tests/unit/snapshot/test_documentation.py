@@ -1,7 +1,5 @@
 """The reference page names every resource that a read of a cluster lists."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a snapshot leaves out decides nothing: target pods come out the same from pruned objects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Snapshot files, recognised by content."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from typing import Any

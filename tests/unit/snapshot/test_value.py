@@ -1,7 +1,5 @@
 """From Kubernetes objects to a snapshot: what is kept, sorted, digested, refused."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table of forges: its two halves agree, and what a type says is what its forge says."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.adapters.forges.github.forge import GitHubForge

@@ -1,7 +1,5 @@
 """Plans of untrusted heads come from a process with limits, and are those that this one makes."""
 
-from __future__ import annotations
-
 import operator
 import os
 import pickle

@@ -1,7 +1,5 @@
 """A remote whose URL holds a token is named without it."""
 
-from __future__ import annotations
-
 from functools import partial
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path

@@ -3,8 +3,6 @@
 ann and dora own namespace customapp (@acme/customapp), olga owns the nodes (@acme/platform).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What cluster and forge are told of the ledger, and what is read of it there."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.errors import ClusterRefused

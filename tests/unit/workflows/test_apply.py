@@ -1,7 +1,5 @@
 """One pass of apply, from an approved plan to Succeeded migrations."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Which merges are asked about, and what is read of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An audit's findings have an age, and are narrowed to what was asked for."""
 
-from __future__ import annotations
-
 from gitbot.cli.shared.options import read_selector
 from gitbot.model.plan.findings import Severity
 from gitbot.workflows.audit import AuditQuery, AuditResult, run_audit

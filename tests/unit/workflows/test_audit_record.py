@@ -1,7 +1,5 @@
 """reconcile records what audits find: a line when it changes, an age for every finding."""
 
-from __future__ import annotations
-
 from gitbot.model.ledger.events import AuditScored
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.workflows.ask.audit_trend import audit_lines, drawn

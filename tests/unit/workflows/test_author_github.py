@@ -1,7 +1,5 @@
 """A person's new intents on GitHub: one pull request each, in their name, found again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

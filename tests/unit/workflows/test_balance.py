@@ -1,7 +1,5 @@
 """A request that evens out: proposed, merged, carried out once; nothing where nodes are even."""
 
-from __future__ import annotations
-
 from gitbot.workflows.check import publish
 from gitbot.workflows.watch import reconcile
 from tests.doubles.intents import HEAD

@@ -1,7 +1,5 @@
 """Which looks at the cluster are believed, and what is read again before a move ends."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """NodeValidation: a canary moves to the node, and home again."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.workflows.check import publish

@@ -1,7 +1,5 @@
 """A drain can be cancelled as long as one of its nodes is being emptied, or may yet begin."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.errors import UsageError

@@ -1,7 +1,5 @@
 """What is approved of a request and not begun can be cancelled, though its moves have ended."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest

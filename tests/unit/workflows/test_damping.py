@@ -1,7 +1,5 @@
 """Days in which much flaps: few pull requests, and no VM goes back and forth for a wish."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.unit.workflows.weeks import DAY, HOUR, PERIODS, WEEK, Weeks

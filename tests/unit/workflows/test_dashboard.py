@@ -1,7 +1,5 @@
 """The dashboard issue: how everything stands, kept current, quiet where nothing is new."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.errors import ForgeError

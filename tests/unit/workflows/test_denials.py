@@ -1,7 +1,5 @@
 """Exemptions and opt-outs from the pull request to the move, on the local forge and on GitHub."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

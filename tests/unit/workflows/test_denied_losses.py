@@ -1,7 +1,5 @@
 """A plan that makes single losses worse is denied when it is applied, not only when it is shown."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.execution.executor_types import Approval, Approved

@@ -1,7 +1,5 @@
 """Nodes without VMs wait for their turn: they do not begin once a policy denies their plan."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Doctor: each thing that can be wrong is found, with a fix, and the others are still looked at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

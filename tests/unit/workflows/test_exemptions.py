@@ -1,7 +1,5 @@
 """Exemptions count in the protected base only: a change cannot bring its own."""
 
-from __future__ import annotations
-
 from gitbot.workflows.core.revision import BundledTexts, Revision, Texts, read_change, read_revision
 from tests.unit.policy.test_exemptions import exemption
 from tests.unit.policy.test_judging import policy

@@ -1,7 +1,5 @@
 """The stop flag, cancelling one request, the circuit breaker's way back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import pytest

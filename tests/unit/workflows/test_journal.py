@@ -1,7 +1,5 @@
 """The journal keeps to six pushes a minute, and writes again what lost a race."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.errors import ConflictError

@@ -1,7 +1,5 @@
 """The complete report of a plan is kept by the run that shows it, and its comment links it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

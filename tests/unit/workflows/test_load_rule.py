@@ -1,7 +1,5 @@
 """A LoadRule from measurement to pull request to move: sustained, quiet, and never on old load."""
 
-from __future__ import annotations
-
 from gitbot.simulation.port import SimulatedPort
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import ProposeResult, propose

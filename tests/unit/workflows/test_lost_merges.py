@@ -1,7 +1,5 @@
 """A merge that Git no longer has says nothing about what it approved."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A window from its announcement to the return of the last VM, on the simulated cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A proposal can be merged, and is opened once, whatever else is merged or listed."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.workflows.apply import apply

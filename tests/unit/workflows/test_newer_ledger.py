@@ -1,7 +1,5 @@
 """A ledger that a newer gitbot wrote to: nothing is done on it, and everybody says why."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.workflows.apply import apply, cancel, hold, resume

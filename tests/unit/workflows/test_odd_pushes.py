@@ -1,7 +1,5 @@
 """What somebody pushed to a branch, however odd, ends nobody's command."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.errors import UnreachableError

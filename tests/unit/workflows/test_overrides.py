@@ -1,7 +1,5 @@
 """A named owner overrides what a policy denies: for one plan, with a reason, in the ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A pass that waits for an opening, that runs out of time, and that is asked to end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 

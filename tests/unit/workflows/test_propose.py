@@ -1,7 +1,5 @@
 """The bot's pull requests: one a concern, quiet, renewed, never over a person's push."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

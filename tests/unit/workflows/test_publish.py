@@ -1,7 +1,5 @@
 """A person's pull request: planned on the merge result, shown, recorded, approved by merging."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

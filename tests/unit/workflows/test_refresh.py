@@ -1,7 +1,5 @@
 """Open pull requests planned again: heads that cannot be fetched are said, and stop nobody."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.errors import ForgeError, ForgeRefused, RepositoryError

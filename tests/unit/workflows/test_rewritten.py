@@ -1,7 +1,5 @@
 """Which commits the base branch must still hold: the newest shown base, the newest merge."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.model.ledger.event_parts import MoveTerms

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from gitbot.constraints.moves.instances import Instances
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.plan import PlacementPlan

@@ -1,7 +1,5 @@
 """What a comment and checks say is what the ledger has, also where a run ended in between."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """What a status must not hide: merges without effect, requests without plan, nodes to return."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

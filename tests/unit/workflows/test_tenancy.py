@@ -1,7 +1,5 @@
 """Only owners make a request run: each case on the local forge and on GitHub."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager

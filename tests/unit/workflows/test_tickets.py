@@ -1,7 +1,5 @@
 """A claim is good for one request, until the first of two clocks says that its time is over."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What a pull request that takes pins out says: a rule is offered where one is possible."""
 
-from __future__ import annotations
-
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.workflows.author.remove_pin import Pinned, Unpinning
 

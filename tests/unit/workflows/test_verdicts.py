@@ -1,7 +1,5 @@
 """What a pull request shows beside its comment: checks with annotations, labels, what changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

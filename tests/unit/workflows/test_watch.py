@@ -1,7 +1,5 @@
 """`reconcile --watch`: passes, rests, trouble, and the end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Windows that their own drains and requests do not fit, with the arithmetic."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -7,8 +7,6 @@ restart, nodes are drained and come back, a descheduler evicts VMs, and a label 
 and the load of nodes come and go.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import sys

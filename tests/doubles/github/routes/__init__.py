@@ -1,7 +1,5 @@
 """The operations: one file a subject, one function a path of GitHub's description."""
 
-from __future__ import annotations
-
 from tests.doubles.github.calls import ROUTES, find_route
 from tests.doubles.github.routes import actions, branches, checks, issues, people, pulls
 

@@ -4,8 +4,6 @@ A secret comes sealed to the environment's public key (libsodium's sealed box), 
 own clients.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import zlib

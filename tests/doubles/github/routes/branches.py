@@ -1,7 +1,5 @@
 """Branches, classic protection as it is shown, and rulesets."""
 
-from __future__ import annotations
-
 from tests.doubles.github.calls import Answer, Call, route
 from tests.doubles.github.problems import Problem
 from tests.doubles.github.protection import active_rules

@@ -1,7 +1,5 @@
 """Commit statuses, check runs (only Apps and GITHUB_TOKEN may write them), code scanning."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Issues, and comments and labels on issues and pull requests."""
 
-from __future__ import annotations
-
 from tests.doubles.github import shapes
 from tests.doubles.github.calls import Answer, Call, route
 from tests.doubles.github.problems import missing, no_access, too_long

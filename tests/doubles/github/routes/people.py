@@ -1,7 +1,5 @@
 """Accounts and their rights, the repository, and the tokens of Apps."""
 
-from __future__ import annotations
-
 from tests.doubles.github import shapes
 from tests.doubles.github.calls import Answer, Call, route
 from tests.doubles.github.core import HOUR

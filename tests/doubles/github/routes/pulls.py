@@ -1,7 +1,5 @@
 """Pull requests: open, list, edit, review, merge."""
 
-from __future__ import annotations
-
 from tests.doubles.github import merging, shapes
 from tests.doubles.github.calls import Answer, Call, route
 from tests.doubles.github.problems import Problem, custom, invalid, missing, too_long

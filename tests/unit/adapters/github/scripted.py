@@ -1,7 +1,5 @@
 """A loopback server that answers as a test says, and remembers what was asked."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Requests: reads are repeated, writes are looked for, the budget is kept."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from email.utils import formatdate

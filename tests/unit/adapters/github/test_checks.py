@@ -1,7 +1,5 @@
 """A check run or status of somebody else is never taken for gitbot's own, whatever its name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

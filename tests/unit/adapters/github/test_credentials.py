@@ -1,7 +1,5 @@
 """Credentials: which ones win, what they may do, and that they are never printed."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

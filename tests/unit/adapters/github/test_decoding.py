@@ -1,7 +1,5 @@
 """What GitHub says about reviews and branches, as the values of the port."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What `gitbot doctor` finds out about a repository on GitHub, on the double."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Bad days: whatever GitHub answers to a write, the thing is there once in the end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pull requests are listed as far as they matter, in an order in which none is lost."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.adapters.forges.github import api, forge

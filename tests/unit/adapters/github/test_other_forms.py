@@ -1,7 +1,5 @@
 """Answers of another form than GitHub's: an outage, a proxy, another program at that address."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any

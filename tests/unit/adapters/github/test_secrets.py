@@ -1,7 +1,5 @@
 """No secret reaches anything that is printed, whatever goes wrong on the way to GitHub."""
 
-from __future__ import annotations
-
 import logging
 import os
 import subprocess

@@ -4,8 +4,6 @@ No scheduler: pods are bound, declared unschedulable, started or crashed as a sc
 kept in milliseconds, reconcilers get whole seconds.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The Event of a host-model guest that no other node can take."""
 
-from __future__ import annotations
-
 import pytest
 
 from gitbot.simulation.kubevirt.host_model_alert import no_suitable_node

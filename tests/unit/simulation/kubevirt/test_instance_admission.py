@@ -1,7 +1,5 @@
 """What virt-api fills into a new VMI, and who may change what of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

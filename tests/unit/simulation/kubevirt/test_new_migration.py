@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from gitbot.simulation.kubevirt.new_migration import new_migration
 
 

@@ -1,7 +1,5 @@
 """Stories on the small cluster where order decides: races, back-off, the life of owners."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

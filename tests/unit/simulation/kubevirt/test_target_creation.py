@@ -1,7 +1,5 @@
 """Where no target pod comes: before the API server is asked, and where it refuses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Answers to comments: who is obeyed, what is done once, what is said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The closed grammar of `/gitbot ...`."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
