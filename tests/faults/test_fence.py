@@ -343,12 +343,13 @@ def test_an_executor_that_stood_still_since_its_look_looks_again(stands_still: s
     stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"})
     stage.base = replace(stage.base, limits=Limits(parallel=1, reserve=0))
     stage.approve(a_plan(a_move("one", "a", "c")))
-    stage.cluster.stuck, counted = {"two"}, [0.0]
+    stage.cluster.seconds, counted = 10_000, [0.0]
 
     def stand_still(_: ClusterSnapshot) -> None:
         if stage.cluster.migrations:
             return
         stage.cluster.foreign("two", "c")
+        stage.cluster.tick()  # it runs from now on
         if stands_still == "machine":  # its counter stands still, too
             stage.clock.present += 400
         else:
