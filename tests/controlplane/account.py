@@ -8,7 +8,6 @@ from typing import Any
 
 import yaml
 
-from gitbot.simulation.status_errors import ApiError
 from tests.controlplane.kubevirt.connection import Connection
 from tests.controlplane.kubevirt.installation import put_at
 from tests.controlplane.plane import ControlPlane
@@ -146,12 +145,3 @@ def _wrong(event: Mapping[str, Any], allowed: Collection[Right]) -> str:
     if verb not in _READS and about["resource"] in _NEVER_WRITTEN:
         return f"{text} {event['requestURI']}: a write to a VM"
     return ""
-
-
-def forget_hold(admin: Connection) -> None:
-    """Take the stop flag away, where a test set it."""
-    try:
-        admin.request("DELETE", "/api/v1/namespaces/gitbot/configmaps/gitbot-hold")
-    except ApiError as refusal:
-        if refusal.code != 404:
-            raise

@@ -136,10 +136,6 @@ class TinyCluster:
         """Somebody else migrates a VM."""
         self._store(f"kubevirt-evacuation-{self._count}", vm, {HOST: target}, {})
 
-    def finish_foreign(self) -> None:
-        for migration in self.migrations.values():
-            self._courses[migration["metadata"]["name"]].started = self.clock.present - 3600
-
     # the port
 
     def snapshot(self) -> ClusterSnapshot:

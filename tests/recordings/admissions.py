@@ -24,7 +24,6 @@ from tests.recordings.story import MIGRATION, VMI, Story
 from tests.recordings.story_cluster import StoryCluster
 
 _MOMENT = 400  # milliseconds until the recorder looked again
-_SHORT_LIVED = ("conditions", "annotations", "nodeName", "phase")
 _PLURALS = (
     ("namespaces", "Namespace"),
     ("vms", "VirtualMachine"),

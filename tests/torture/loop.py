@@ -11,8 +11,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gitbot.errors import GitbotError
-
 
 class Killed(BaseException):
     """The process dies here: nothing may catch it."""
@@ -157,8 +155,3 @@ class Loop:
             if me is not None:
                 me.baton.acquire()
             return
-
-
-def dies_of(error: BaseException) -> bool:
-    """Whether a command may end with it: an error for people, or the end of the process."""
-    return isinstance(error, GitbotError | Killed)

@@ -32,7 +32,6 @@ PROBE = {
 }
 """A migration of nobody, to see by dry runs which admission is at work."""
 
-_MERGE = "application/merge-patch+json"
 _EXTENSIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
