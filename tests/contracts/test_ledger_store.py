@@ -14,14 +14,6 @@ from gitbot.model.ledger.request_id import RequestId
 from tests.doubles.ledger import moves_of
 
 
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    directory = tmp_path / "intents.git"
-    directory.mkdir()
-    Git(directory).run(["init", "--bare", "--quiet", "--initial-branch=main"])
-    return directory
-
-
 def store(bare: Path, folder: Path) -> GitLedgerStore:
     return GitLedgerStore(GitRepository.clone(str(bare), folder))
 

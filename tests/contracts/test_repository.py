@@ -20,14 +20,6 @@ from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 
 
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    directory = tmp_path / "intents.git"
-    directory.mkdir()
-    Git(directory).run(["init", "--bare", "--quiet", "--initial-branch=main"])
-    return directory
-
-
 def mirror(bare: Path, folder: Path) -> GitRepository:
     return GitRepository.clone(str(bare), folder)
 

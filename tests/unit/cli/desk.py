@@ -44,6 +44,12 @@ def typed(*words: str) -> Said:
     return Said(code=code, out=out.getvalue(), err=err.getvalue())
 
 
+def gitbot(*words: str) -> tuple[int, str]:
+    """Its exit code, and all that it printed."""
+    said = typed(*words)
+    return said.code, said.text
+
+
 @dataclass(slots=True, kw_only=True)
 class Desk:
     """A clone of the loop's bare repository, and the cluster on a port of 127.0.0.1."""

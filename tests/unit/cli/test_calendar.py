@@ -1,15 +1,13 @@
 """`gitbot calendar` on a repository, without a cluster."""
 
-import contextlib
-import io
 import json
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from gitbot.cli.main import main
 from gitbot.cli.shared.schema_table import schema_of
+from tests.unit.cli.desk import gitbot
 
 NOW = ("--now", "2026-12-31T10:00:00Z")
 
@@ -19,16 +17,6 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     gitbot("init", str(tmp_path / "placement"))
     monkeypatch.chdir(tmp_path / "placement")
     return tmp_path / "placement"
-
-
-def gitbot(*words: str) -> tuple[int, str]:
-    out, code = io.StringIO(), 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        try:
-            main(list(words))
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-    return code, out.getvalue()
 
 
 def test_the_table_has_the_next_of_each_and_the_months() -> None:

@@ -70,11 +70,12 @@ print("heavy:", sorted(loaded & set({NO_WORK_OF_LINT!r})), file=sys.stderr)
     assert "heavy: []" in done.stderr
 
 
-def test_output_that_cannot_be_written_is_no_bug() -> None:
-    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device, not a file
+@pytest.mark.parametrize(("device", "mode"), [("/dev/full", "w"), ("/dev/null", "r")])
+def test_output_that_cannot_be_written_is_no_bug(device: str, mode: str) -> None:
+    with open(device, mode) as out:  # noqa: PTH123 - a device, not a file
         done = subprocess.run(
             [sys.executable, "-m", "gitbot", "version"],
-            stdout=full,
+            stdout=out,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
@@ -92,20 +93,6 @@ def test_talk_that_cannot_be_written_ends_with_a_code_of_gitbot(tmp_path: Path, 
     line = ["sh", "-c", shell, "sh", sys.executable]
     subprocess.run(line, cwd=tmp_path, env=environment, check=True, timeout=60)
     assert (tmp_path / "ended").read_text() == "2\n"
-
-
-def test_output_that_is_open_for_reading_only_is_no_bug() -> None:
-    with open("/dev/null") as read_only:  # noqa: PTH123 - a device, not a file
-        done = subprocess.run(
-            [sys.executable, "-m", "gitbot", "version"],
-            stdout=read_only,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: the output could not be written")
 
 
 def test_output_is_utf_8_in_every_locale() -> None:

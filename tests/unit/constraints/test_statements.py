@@ -10,7 +10,7 @@ from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.moves.migration_state import MigrationState
 from gitbot.constraints.moves.target_pod import target_of
 from gitbot.constraints.rules.domains import Domains, key_advice
-from gitbot.constraints.rules.placement_rule import placement_rules
+from gitbot.constraints.rules.placement_rule import PlacementRule, placement_rules
 from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
 from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import KubernetesObject
@@ -128,43 +128,26 @@ def test_a_fourth_replica_in_three_zones_is_impossible_and_the_count_says_so() -
     assert transit.allowed(vm_name("mssql-1"), Pin.NODE) == ("bcn-2",)
 
 
+def together_with_varnish(objects: Sequence[KubernetesObject]) -> tuple[PlacementRule, ...]:
+    beside = {"matchLabels": {"kubevirt.io/domain": "varnish"}}
+    return placement_rules(
+        Instances(snapshot(*objects)),
+        ref=rule_ref("pair", "PlacementRule"),
+        namespace="customapp",
+        selector={"matchLabels": {"kubevirt.io/domain": "blackbox"}},
+        affinity={REQUIRED: [{"topologyKey": HOSTNAME, "labelSelector": beside}]},
+    )
+
+
 def test_a_pair_that_must_share_a_node_cannot_be_torn_apart_by_live_migration() -> None:
     """blackbox sits with varnish: neither may leave first, so no order of live moves exists."""
     objects = [*zones("a", "b", per_zone=1), *machine("varnish-1", "a-1")]
     objects += machine("blackbox-1", "a-1")
-    rules = placement_rules(
-        Instances(snapshot(*objects)),
-        ref=rule_ref("pair", "PlacementRule"),
-        namespace="customapp",
-        selector={"matchLabels": {"kubevirt.io/domain": "blackbox"}},
-        affinity={
-            REQUIRED: [
-                {
-                    "topologyKey": HOSTNAME,
-                    "labelSelector": {"matchLabels": {"kubevirt.io/domain": "varnish"}},
-                }
-            ]
-        },
-    )
-    transit = MigrationState.of(problem(*objects, rules=rules))
+    transit = MigrationState.of(problem(*objects, rules=together_with_varnish(objects)))
     for name in ("varnish-1", "blackbox-1"):
         assert transit.allowed(vm_name(name), Pin.NODE) == ()
     objects += machine("varnish-2", "b-1")
-    rules = placement_rules(
-        Instances(snapshot(*objects)),
-        ref=rule_ref("pair", "PlacementRule"),
-        namespace="customapp",
-        selector={"matchLabels": {"kubevirt.io/domain": "blackbox"}},
-        affinity={
-            REQUIRED: [
-                {
-                    "topologyKey": HOSTNAME,
-                    "labelSelector": {"matchLabels": {"kubevirt.io/domain": "varnish"}},
-                }
-            ]
-        },
-    )
-    transit = MigrationState.of(problem(*objects, rules=rules))
+    transit = MigrationState.of(problem(*objects, rules=together_with_varnish(objects)))
     assert transit.allowed(vm_name("blackbox-1"), Pin.NODE) == ("b-1",)
     assert transit.allowed(vm_name("varnish-1"), Pin.NODE) == ()
     transit.start(vm_name("blackbox-1"), "b-1")

@@ -5,8 +5,6 @@ a node with a label, has a schedule, and asks to move VMs by a goal of its own.
 """
 
 import ast
-import contextlib
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +16,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from gitbot.calendar import Appointment, Occurrence
-from gitbot.cli.main import cli, main
+from gitbot.cli.main import cli
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.zone_anti_affinity import select_vms
 from gitbot.documents import Report
@@ -51,7 +49,7 @@ from gitbot.planner.holds import Late
 from gitbot.planner.plan_types import Closed, Draft
 from gitbot.planner.state.plan_state import PlanState
 from tests.doubles.intents import HEAD
-from tests.unit.cli.desk import at_desk
+from tests.unit.cli.desk import at_desk, gitbot
 from tests.unit.intents.compile_scene import small_cluster
 from tests.unit.intents.field_table import field_table
 
@@ -224,16 +222,6 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cluster.yaml").write_text("\n---\n".join(map(json.dumps, objects)))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def gitbot(*words: str) -> tuple[int, str]:
-    out, code = io.StringIO(), 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        try:
-            main(list(words))
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-    return code, out.getvalue()
 
 
 def test_lint_takes_it_and_checks_it(tree: Path) -> None:

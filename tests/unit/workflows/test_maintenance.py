@@ -195,19 +195,27 @@ def test_a_vm_that_somebody_moved_since_stays_where_it_is() -> None:
     assert story.where()["jumpbox"] == "kni-worker5"
 
 
-def test_vms_go_home_by_themselves_where_configuration_and_window_say_so() -> None:
-    story = Story.begin(
+def goes_home_by_itself() -> Story:
+    return Story.begin(
         step=1,
         window=window(", cordon: Gitbot, done: Rebooted", "  returnHome: Auto\n"),
         settings="  allowAuto: true\n",
     )
-    homes = story.where()
+
+
+def both_reboot(story: Story) -> None:
     reconcile(story.shell)
     story.merge()
     wait_until(story, START - LEAD)
     for node in ("kni-worker", "kni-worker2"):
         reconcile(story.shell)
         reboot(story, node)
+
+
+def test_vms_go_home_by_themselves_where_configuration_and_window_say_so() -> None:
+    story = goes_home_by_itself()
+    homes = story.where()
+    both_reboot(story)
     reconcile(story.shell)
     reconcile(story.shell)
     assert story.where() == homes
@@ -217,19 +225,10 @@ def test_vms_go_home_by_themselves_where_configuration_and_window_say_so() -> No
 
 
 def test_a_policy_refuses_a_way_home_that_needs_no_review() -> None:
-    story = Story.begin(
-        step=1,
-        window=window(", cordon: Gitbot, done: Rebooted", "  returnHome: Auto\n"),
-        settings="  allowAuto: true\n",
-    )
+    story = goes_home_by_itself()
     story.commit(**{"policies/p.yaml": policy("Move", "!move.request.startsWith('return/')")})
     homes = story.where()
-    reconcile(story.shell)
-    story.merge()
-    wait_until(story, START - LEAD)
-    for node in ("kni-worker", "kni-worker2"):
-        reconcile(story.shell)
-        reboot(story, node)
+    both_reboot(story)
     away = story.where()
     reconcile(story.shell)
     (back,) = [item for item in propose(story.shell).concerns if item.concern.startswith("return")]
