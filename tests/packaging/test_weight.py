@@ -15,7 +15,7 @@ ROOMS = {
     "audit": 1_546,
     "calendar": 1_414,
     "cli": 7_204,
-    "constraints": 9_443,
+    "constraints": 9485,
     "documents": 2_500,
     "errors": 103,
     "execution": 3_334,

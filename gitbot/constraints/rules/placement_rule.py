@@ -20,10 +20,13 @@ from gitbot.constraints.rules.rule_parts import (
     SpreadPart,
 )
 from gitbot.constraints.rules.zone_anti_affinity import select_vms
+from gitbot.constraints.scheduler.filters.node_affinity import allows
+from gitbot.constraints.scheduler.filters.taints import untolerated
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, at
 from gitbot.kubernetes.selectors import NodeMatcher
-from gitbot.model.cluster.scheduling import AffinityTerm, SpreadConstraint
+from gitbot.kubevirt.names import SCHEDULABLE
+from gitbot.model.cluster.scheduling import Affinity, AffinityTerm, SpreadConstraint, Toleration
 from gitbot.model.plan.constraint import Breach, NoMaximum, Occupancy
 from gitbot.model.text.names import IntentRef
 
@@ -264,12 +267,13 @@ def _spread_part(
 ) -> SpreadPart:
     constraint = SpreadConstraint.of(raw, {})
     terms = at(node_affinity, _REQUIRED, "nodeSelectorTerms")
-    nodes = instances.domains.names
-    if terms is not None and constraint.honor_affinity:
-        nodes = instances.domains.matching(NodeMatcher.of(item) for item in terms)
     selector, spaces = constraint.selector, (namespace,)
     counted = frozenset(instances.by_label.matching(selector, spaces))
-    fixed = tuple(sorted(instances.standing_by_label.matching(selector, spaces)))
+    nodes = _usable(instances, counted, constraint)
+    if terms is not None and constraint.honor_affinity:
+        nodes &= instances.domains.matching(NodeMatcher.of(item) for item in terms)
+    standing = instances.standing_by_label.matching(selector, spaces)
+    fixed = tuple(sorted(node for node in standing if node in nodes))
     return SpreadPart(
         name=f"{'' if constraint.hard else 'preferred-'}spread[{number}]",
         domains=instances.domains,
@@ -278,3 +282,39 @@ def _spread_part(
         nodes=nodes,
         fixed=fixed,
     )
+
+
+def _usable(
+    instances: Instances, vms: frozenset[NamespacedName], constraint: SpreadConstraint
+) -> frozenset[str]:
+    """The nodes that count for the launcher pods of at least one of these VMs.
+
+    A domain without such a node is none, as in the scheduler's filter (kube-scheduler 1.36,
+    plugins/podtopologyspread/common.go, matchNodeInclusionPolicies).
+    """
+    vmis = (instances[vm].vmi for vm in sorted(vms))
+    pods = {_inclusion(vmi.get("spec") or {}) for vmi in vmis if vmi is not None}
+    if not pods:
+        return instances.domains.names
+    return frozenset(
+        name
+        for name, node in instances.domains.nodes.items()
+        if any(
+            (not constraint.honor_affinity or allows(dict(selector), terms, node))
+            and (not constraint.honor_taints or not untolerated(tolerations, node))
+            for selector, terms, tolerations in pods
+        )
+    )
+
+
+_Inclusion = tuple[
+    tuple[tuple[str, str], ...], tuple[NodeMatcher, ...] | None, tuple[Toleration, ...]
+]
+
+
+def _inclusion(spec: Json) -> _Inclusion:
+    """What decides about the nodes of a VMI's launcher pod: nodeSelector, affinity, tolerations."""
+    selector = {SCHEDULABLE: "true", **(spec.get("nodeSelector") or {})}
+    affinity = Affinity.of(spec, namespace="", labels={})
+    tolerations = tuple(map(Toleration.of, spec.get("tolerations") or ()))
+    return tuple(sorted(selector.items())), affinity.required_nodes, tolerations

@@ -309,6 +309,49 @@ def test_topology_spread(
     assert said(rule, occupancy) == expected
 
 
+TAINT = {"key": "role", "value": "arbiter", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("arbiter", "changes", "own", "counts"),
+    [
+        ({}, {}, {}, True),
+        ({"labels": {"kubevirt.io/schedulable": "false"}}, {}, {}, False),
+        (
+            {"labels": {"kubevirt.io/schedulable": "false"}},
+            {"nodeAffinityPolicy": "Ignore"},
+            {},
+            True,
+        ),
+        ({"taints": [TAINT]}, {}, {}, True),  # nodeTaintsPolicy: Ignore is the default
+        ({"taints": [TAINT]}, {"nodeTaintsPolicy": "Honor"}, {}, False),
+        (
+            {"taints": [TAINT]},
+            {"nodeTaintsPolicy": "Honor"},
+            {"tolerations": [{"key": "role", "operator": "Exists"}]},
+            True,
+        ),
+        ({}, {}, {"nodeSelector": {"disk": "ssd"}}, False),
+    ],
+)
+def test_a_zone_that_no_launcher_pod_can_use_is_no_domain(
+    arbiter: dict[str, Any], changes: dict[str, Any], own: dict[str, Any], counts: bool
+) -> None:
+    """As in the scheduler's filter for a pod (matchNodeInclusionPolicies)."""
+    nodes = [node(name, name[0], labels={"disk": "ssd"}) for name in ("a-1", "b-1")]
+    vms = [
+        {**item, "spec": {**item["spec"], **own}}
+        if item["kind"] == "VirtualMachineInstance"
+        else item
+        for name in ("web-1", "web-2")
+        for item in machine(name, "a-1")
+    ]
+    instances = Instances(snapshot(*nodes, node("z-1", "z", **arbiter), *vms))
+    (rule,) = rules(instances, topology_spread=spread(**changes))
+    even = places(web_1="a-1+b-1", web_2="a-1+b-1")  # two in a, two in b
+    assert said(rule, even) == ([("spread[0]", 1)] if counts else [])
+
+
 def test_schedule_anyway_is_a_wish_and_node_affinity_narrows_the_domains() -> None:
     (rule,) = rules(scene("web-1"), topology_spread=spread(whenUnsatisfiable="ScheduleAnyway"))
     assert not rule.required

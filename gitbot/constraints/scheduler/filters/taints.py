@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from gitbot.constraints.scheduler.node_state import State
@@ -10,21 +12,21 @@ from gitbot.constraints.scheduler.verdicts import Rejection
 from gitbot.model.cluster.columns import Mask, Numbers
 from gitbot.model.cluster.node import Node
 from gitbot.model.cluster.pod import Pod
-from gitbot.model.cluster.scheduling import Taint
+from gitbot.model.cluster.scheduling import Taint, Toleration
 
 _FILTERED = frozenset({"NoSchedule", "NoExecute"})
 
 
-def untolerated(pod: Pod, node: Node) -> tuple[Taint, ...]:
+def untolerated(tolerations: Iterable[Toleration], node: Node) -> tuple[Taint, ...]:
     hard = (taint for taint in node.taints if taint.effect in _FILTERED)
-    return tuple(taint for taint in hard if not any(it.tolerates(taint) for it in pod.tolerations))
+    return tuple(taint for taint in hard if not any(it.tolerates(taint) for it in tolerations))
 
 
 def hard_taints_tolerated(state: State, pod: Pod) -> Mask:
     """The nodes without an untolerated hard taint. Checks each distinct set of taints once."""
     mask = state.columns.everywhere()
     for numbers in state.columns.tainted.values():
-        if untolerated(pod, state.nodes[numbers[0]]):
+        if untolerated(pod.tolerations, state.nodes[numbers[0]]):
             mask[list(numbers)] = False
     return mask
 
@@ -39,7 +41,7 @@ class Taints(Filter):
         return hard_taints_tolerated(self._state, self._pod)
 
     def reject(self, node: int) -> Rejection | None:
-        found = untolerated(self._pod, self._state.nodes[node])
+        found = untolerated(self._pod.tolerations, self._state.nodes[node])
         if not found:
             return None
         return Rejection(
