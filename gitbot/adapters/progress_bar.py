@@ -11,12 +11,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from gitbot.adapters.signals import Stop, stop_on_signals
+from gitbot.adapters.signals import Stop, end_when_late, stop_on_signals
+from gitbot.model.progress import PLANNING
 
 _FIRST, _REFRESH = 2.0, 0.5  # seconds, on a terminal
 _LOGGED = 10.0  # seconds between lines in a log
 _SAME = 60.0  # seconds between equal lines in a log
 _CLEAR = "\r\x1b[K"
+
+ENDING = 15.0
+"""Seconds in which planning gives the plan so far once a signal asks it to."""
 
 
 class StderrProgress:
@@ -57,8 +61,11 @@ class StderrProgress:
 
     @contextmanager
     def stoppable(self) -> Iterator[None]:
-        """Meanwhile, the first signal asks the planning to stop."""
-        with stop_on_signals() as self._stop:
+        """Meanwhile, the first signal asks the planning to stop, within ENDING seconds."""
+        with (
+            stop_on_signals() as self._stop,
+            end_when_late(self._stop, lambda: self._stage == PLANNING, seconds=ENDING),
+        ):
             yield
 
     @contextmanager

@@ -7,15 +7,20 @@ exception at an arbitrary line would look like a failure there.
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from gitbot.errors import UserInterrupt
 from gitbot.ports.clock import Clock
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SLICE = 1  # seconds; a signal ends a sleep within this time
+_POLL = 0.1  # seconds
 
 
 class Stop:
@@ -23,15 +28,23 @@ class Stop:
 
     def __init__(self) -> None:
         self._asked = False
+        self._late = ""
 
     def asked(self) -> bool:
         return self._asked
 
     def ask(self, *_signal: object) -> None:
-        """Handle a signal. The second one raises KeyboardInterrupt."""
+        """Handle a signal. The second one raises KeyboardInterrupt, or UserInterrupt once late."""
+        if self._late:
+            raise UserInterrupt(self._late)
         if self._asked:
             raise KeyboardInterrupt
         self._asked = True
+
+    def interrupt(self, why: str) -> None:
+        """Raise UserInterrupt in the main thread, wherever it is."""
+        self._late = why
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 class StoppableClock:
@@ -67,6 +80,40 @@ def stop_on_signals() -> Iterator[Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def end_when_late(stop: Stop, busy: Callable[[], bool], *, seconds: float) -> Iterator[None]:
+    """Interrupt what is still `busy` so many seconds after the first signal.
+
+    After as many seconds again, end the process: the work catches the exception, or never returns
+    to the interpreter.
+    """
+    over = threading.Event()
+
+    def watch() -> None:
+        while not stop.asked():
+            if over.wait(_POLL):
+                return
+        why = f"planning did not end within {seconds:g} s of the signal: there is no plan"
+        for end in (stop.interrupt, _exit):
+            last = time.monotonic() + seconds
+            while time.monotonic() < last:
+                if over.wait(_POLL) or not busy():
+                    return
+            end(why)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _exit(why: str) -> None:
+    sys.stderr.write(f"error: {why}\n")
+    sys.stderr.flush()
+    os._exit(UserInterrupt.exit_code)
 
 
 @contextmanager

@@ -121,18 +121,24 @@ def has_nodes_to_begin(ledger: Ledger, approved: Approved, *, cluster: str, now:
     return not is_over and not begun.keys() >= set(maintenance.nodes)
 
 
+NO_PLAN = "no plan: "
+"""The reason of an observation begins so if the planner gave no plan, and says why."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcernRecord:
     """One concern: since when gitbot observes it, and what it proposed or a person refused.
 
     `closed` has the digests whose pull requests a person closed without a merge. `commits` are the
     heads that gitbot pushed, and `files` the digests of the proposal files that it wrote, each with
-    its base: any other head or file is a person's change.
+    its base: any other head or file is a person's change. `no_plan`: why the planner gave no plan
+    when gitbot last observed the concern, "" if it did.
     """
 
     concern: str
     observation: str = ""
     observed_since: int = 0
+    no_plan: str = ""
     opened: str = ""  # digest of the open pull request, as far as the ledger knows
     pull_request: int = 0
     opened_at: int = 0
@@ -153,9 +159,12 @@ def fold_concern(ledger: Ledger, *, cluster: str, concern: str) -> ConcernRecord
 def _fold_concern(record: ConcernRecord, event: ConcernChanged) -> ConcernRecord:
     match event.state:
         case ConcernState.OBSERVED:
-            return replace(record, observation=event.digest, observed_since=event.time)
+            why = event.reason.removeprefix(NO_PLAN) if event.reason.startswith(NO_PLAN) else ""
+            seen = replace(record, observation=event.digest, observed_since=event.time)
+            return replace(seen, no_plan=why)
         case ConcernState.GONE:
-            return replace(record, observation="", observed_since=0, opened="", gone=True)
+            gone = replace(record, observation="", observed_since=0, opened="", gone=True)
+            return replace(gone, no_plan="")
         case ConcernState.PROPOSED:
             commits = record.commits | {event.commit} if event.commit else record.commits
             made = {event.proposal.file: event.proposal.base} if event.proposal else {}

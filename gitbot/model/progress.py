@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+PLANNING = "planning"
+"""The stage in which plans are made."""
+
 
 class PlanningProgress(Protocol):
     """Hears what a command does. Calls are cheap, and change nothing unless it asks to stop."""

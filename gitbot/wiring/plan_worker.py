@@ -1,7 +1,9 @@
-"""Plans of untrusted heads in a process of their own: `python -m gitbot.wiring.plan_worker`.
+"""Plans in a process of their own: `python -m gitbot.wiring.plan_worker`.
 
-It has limits on time, memory and output, no variable of gitbot's environment, no credential and, on
-Linux, no network. What it answers is read as values of gitbot's own classes, and nothing else.
+Untrusted heads are read and planned there, and so are concerns: a planner that does not return is
+killed with its process. It has limits on time, memory and output, no variable of gitbot's
+environment, no credential and, on Linux, no network. What it answers is read as values of gitbot's
+own classes, and nothing else.
 """
 
 from __future__ import annotations
@@ -25,22 +27,48 @@ from gitbot.adapters.clock import seconds_counted
 from gitbot.adapters.sandbox.seccomp import limit, limit_time
 from gitbot.adapters.sandbox.worker_process import EndedError, LimitedProcess
 from gitbot.errors import Bug, LimitExceeded, UserInterrupt
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import RequestId
-from gitbot.model.progress import PlanningProgress
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.progress import PLANNING, PlanningProgress
+from gitbot.planner import make_plan
 from gitbot.policy import PolicySet
 from gitbot.workflows.check import (
-    PLANNING_TIMEOUT,
     CheckResult,
     ClusterScope,
     Planned,
     in_time,
     plan_in_process,
 )
+from gitbot.workflows.core.context import PLANNING_TIMEOUT
 from gitbot.workflows.core.revision import POLICIES, Revision, Texts, read_change
 
 MEMORY = 4096  # MiB of addresses
 ANSWER = 64  # MiB
-_GRACE = 60  # seconds to answer after it was asked to stop
+_GRACE = 60  # seconds beyond the time for one question, on a machine that does other things too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcernQuestion:
+    """A problem without its snapshot; that, if it is not the one of the question before."""
+
+    problem: PlacementProblem
+    snapshot: ClusterSnapshot | None
+
+
+_NOTHING = ClusterSnapshot(cluster="", taken_at=0, objects={})
+
+
+@dataclass(slots=True)
+class _Sent:
+    """The snapshot that a process has from the question before."""
+
+    process: object = None
+    snapshot: ClusterSnapshot = _NOTHING
+
+
+_sent = _Sent()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +87,43 @@ def plan_apart(scope: ClusterScope, onlooker: PlanningProgress) -> Planned:
     """
     if onlooker.stopped():
         raise UserInterrupt("ended as asked: nothing was planned yet")
-    onlooker.begins("planning")
+    onlooker.begins(PLANNING)
     plan, previews, findings = _ask(_without_policies(scope), onlooker.stopped)
     return plan, previews, findings
+
+
+def plan_problem_apart(
+    problem: PlacementProblem, stopped: Callable[[], bool], seconds: int
+) -> PlacementPlan:
+    """As `make_plan`, in the process. Raises UserInterrupt, LimitExceeded."""
+    last = seconds_counted() + seconds
+
+    def late() -> bool:
+        return seconds_counted() > last
+
+    try:
+        plan: PlacementPlan = _ask(_question(problem), lambda: stopped() or late())
+    except UserInterrupt as ended:
+        if stopped():
+            raise
+        raise LimitExceeded(_too_slow(seconds)) from ended
+    _sent.process, _sent.snapshot = the_process().started, problem.snapshot
+    if stopped():
+        raise UserInterrupt("ended as asked: the plan so far is not used")
+    if late():
+        raise LimitExceeded(_too_slow(seconds))
+    return plan
+
+
+def _question(problem: PlacementProblem) -> ConcernQuestion:
+    process = the_process().started
+    has = process is not None and _sent.process is process and _sent.snapshot is problem.snapshot
+    bare = replace(problem, snapshot=_NOTHING)
+    return ConcernQuestion(problem=bare, snapshot=None if has else problem.snapshot)
+
+
+def _too_slow(seconds: int) -> str:
+    return f"planning took longer than {seconds} s"
 
 
 def read_apart(texts: Texts, base: Revision) -> Revision:
@@ -191,9 +253,15 @@ def serve(questions: BinaryIO, answers: BinaryIO, seconds: int) -> None:
         answers.flush()
 
 
-def _answer(question: bytes, told: _SignalOnlooker) -> Planned | PlanningFailure | bool:
+def _answer(
+    question: bytes, told: _SignalOnlooker
+) -> Planned | PlacementPlan | PlanningFailure | bool:
     try:
         asked = pickle.loads(question)  # noqa: S301 - of the parent
+        if isinstance(asked, ConcernQuestion):
+            if asked.snapshot is not None:
+                _sent.snapshot = asked.snapshot
+            return make_plan(replace(asked.problem, snapshot=_sent.snapshot), onlooker=told)
         if isinstance(asked, ClusterScope):
             return plan_in_process(asked, told)
         return bool(read_change(*asked))

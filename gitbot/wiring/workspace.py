@@ -125,7 +125,11 @@ def open_shell(
     progress: Callable[[Progress], None] | None = None,
     onlooker: PlanningProgress = NO_PROGRESS,
 ) -> RunContext:
-    from gitbot.wiring.plan_worker import plan_apart, read_apart  # noqa: PLC0415 - no planner for `lint`
+    from gitbot.wiring.plan_worker import (  # noqa: PLC0415 - no planner for `lint`
+        plan_apart,
+        plan_problem_apart,
+        read_apart,
+    )
     from gitbot.workflows.core.context import RunContext  # noqa: PLC0415 - no planner for `lint`
 
     name = workspace.settings.forge.base_branch
@@ -147,6 +151,7 @@ def open_shell(
         seconds=seconds_counted,
         planning=plan_apart,
         reading=read_apart,
+        plan_apart=plan_problem_apart,
     )
 
 

@@ -11,18 +11,18 @@ from pathlib import Path
 ROOMS = {
     "__init__": 3,
     "__main__": 85,
-    "adapters": 6_973,
+    "adapters": 7_040,
     "audit": 1_546,
     "calendar": 1_414,
     "cli": 7_204,
     "constraints": 9485,
     "documents": 2_500,
     "errors": 103,
-    "execution": 3_334,
+    "execution": 3_341,
     "intents": 5_502,
     "kubernetes": 507,
     "kubevirt": 2_523,
-    "model": 3_223,
+    "model": 3_226,
     "planner": 6_632,
     "policy": 4_080,
     "ports": 554,
@@ -32,8 +32,8 @@ ROOMS = {
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_196,
-    "wiring": 1_046,
-    "workflows": 12_409,
+    "wiring": 1_099,
+    "workflows": 12_417,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

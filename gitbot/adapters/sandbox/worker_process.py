@@ -29,16 +29,23 @@ class LimitedProcess:
     """A module to run with limits. Not thread-safe.
 
     `seconds` of processor time are for one question, `memory` and the longest answer in MiB.
-    `wait`: seconds until an answer, on a busy machine.
+    `wait`: seconds until an answer, on a busy machine. `grace`: seconds until an answer once the
+    process is asked to stop.
     """
 
-    def __init__(self, module: str, *, seconds: int, memory: int, answer: int, wait: int) -> None:
+    def __init__(
+        self, module: str, *, seconds: int, memory: int, answer: int, wait: int, grace: int = 10
+    ) -> None:
         self._command = (sys.executable, "-S", "-P", "-m", module, str(seconds))
         self._seconds, self._memory, self._longest, self._wait = seconds, memory, answer, wait
+        self._grace = grace
         self.started: subprocess.Popen[bytes] | None = None
 
     def ask(self, question: bytes, stopped: Callable[[], bool] = lambda: False) -> bytes:
-        """The answer. Once `stopped`, the process gets SIGTERM. Raises EndedError."""
+        """The answer. Once `stopped`, the process gets SIGTERM. Raises EndedError.
+
+        The process is killed if its answer comes too late, and if a signal interrupts this one.
+        """
         process = self._running()
         try:
             return self._answer(process, question, stopped)
@@ -74,11 +81,17 @@ class LimitedProcess:
         stopped: Callable[[], bool],
     ) -> bytes:
         assert process.stdout is not None
-        place, found, told = process.stdout.fileno(), bytearray(), False
+        place, found, late = (
+            process.stdout.fileno(),
+            bytearray(),
+            f"no answer within {self._wait} s",
+        )
+        told = False
         while len(found) < size:
             ready, _, _ = select.select([place], [], [], _LOOK)
             if not told and stopped():
-                told = True
+                told, late = True, f"no answer within {self._grace} s of the request to stop"
+                last = min(last, time.monotonic() + self._grace)
                 process.terminate()
             if ready:
                 part = os.read(place, min(size - len(found), 2**16))
@@ -86,7 +99,7 @@ class LimitedProcess:
                     raise self._why(process)
                 found += part
             elif time.monotonic() > last:
-                raise EndedError(f"no answer within {self._wait} seconds", slow=True)
+                raise EndedError(late, slow=True)
         return bytes(found)
 
     def _why(self, process: subprocess.Popen[bytes]) -> EndedError:

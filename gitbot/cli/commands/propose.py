@@ -21,7 +21,8 @@ def propose(where: dict[str, str], output: str) -> int:
     """Open, renew and close the bot's pull requests: drains, returns, healings, what is left.
 
     Merging one approves exactly its plan. One that you close without a merge is not opened again
-    until its plan changes. Exit code 1 if a request on the base branch cannot be planned.
+    until its plan changes. Exit code 1 if a request on the base branch cannot be planned, 2 if
+    planning took too long.
     """
     from gitbot.workflows.propose import propose  # noqa: PLC0415 - keeps --help quick
 
@@ -29,7 +30,7 @@ def propose(where: dict[str, str], output: str) -> int:
         shell.onlooker.begins("looking for what to propose")
         result = propose(shell)
     show(result, output)
-    return 1 if result.failed else 0
+    return 1 if result.failed else 2 if result.unsure else 0
 
 
 def show(result: ProposeResult, output: str) -> None:

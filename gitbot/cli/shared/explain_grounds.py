@@ -13,7 +13,7 @@ from gitbot.cli.shared.options import ClusterAccess, judged_at, load_snapshot
 from gitbot.cli.shared.planning_input import ask_ledger, same_cluster, working_tree
 from gitbot.cli.shared.session import colour, pick_cluster, say
 from gitbot.errors import UsageError
-from gitbot.model.progress import NO_PROGRESS, PlanningProgress
+from gitbot.model.progress import NO_PROGRESS, PLANNING, PlanningProgress
 from gitbot.model.text.instants import format_instant
 from gitbot.wiring import find_root
 
@@ -167,7 +167,7 @@ def explain_one(
         raise UsageError("give --request or --window, not both")
     if grounds.revision is None or grounds.evidence is None:
         raise UsageError("--request and --window ask about intents", hint="leave out --no-intents")
-    onlooker.begins("planning")
+    onlooker.begins(PLANNING)
     result = check_one(
         grounds.revision, grounds.evidence, request=request or "", window=window or ""
     )

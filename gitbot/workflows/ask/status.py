@@ -160,7 +160,7 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
     pulls = tuple(pull for pull in opened if is_own(shell, pull))
     wishes = () if seen.unread else not_planned(shell, seen, pulls)
     people = changing_intents(shell, opened)
-    away = away_from_home(seen, pulls)
+    away = away_from_home(seen, pulls, shell.plan_soon)
     approved = seen.approvals.approved
     nodes = maintenance(seen, records, away, apply=apply_command(seen))
     return StatusResult(

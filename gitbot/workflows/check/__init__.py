@@ -21,7 +21,6 @@ from gitbot.workflows.check.publish import (
 )
 from gitbot.workflows.check.refresh import refresh_pulls
 from gitbot.workflows.check.run import (
-    PLANNING_TIMEOUT,
     Planned,
     check,
     invalid_texts_result,
@@ -32,7 +31,6 @@ from gitbot.workflows.check.single_subject import VmVerdict, check_one, evidence
 from gitbot.workflows.core.judged_plan import CheckResult
 
 __all__ = [
-    "PLANNING_TIMEOUT",
     "CheckResult",
     "ClusterScope",
     "Planned",

@@ -8,7 +8,7 @@ from gitbot.errors import LimitExceeded, RepositoryError, UserInterrupt
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.progress import PlanningDeadline, PlanningProgress
 from gitbot.ports.forge import PullRequest
-from gitbot.workflows.check.run import PLANNING_TIMEOUT
+from gitbot.workflows.core.context import PLANNING_TIMEOUT
 from gitbot.workflows.core.judged_plan import CheckResult
 
 _LESS = "ask for less in one pull request, or name fewer VMs or nodes in a selector"

@@ -16,7 +16,7 @@ from gitbot.intents.calendar_events import Agenda
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import PlacementProblem
-from gitbot.model.progress import NO_PROGRESS, PlanningProgress
+from gitbot.model.progress import NO_PROGRESS, PLANNING, PlanningProgress
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.planner import make_plan
 from gitbot.reports import Preview, YearAhead
@@ -118,7 +118,6 @@ MOST_WINDOWS = 50
 
 Planned = tuple[PlacementPlan, tuple[Preview, ...], tuple[Finding, ...]]
 Planning = Callable[[ClusterScope, PlanningProgress], Planned]
-PLANNING_TIMEOUT = 300  # seconds to plan a pull request; nobody else's is looked at meanwhile
 
 
 def plan_in_process(scope: ClusterScope, onlooker: PlanningProgress) -> Planned:
@@ -155,7 +154,7 @@ def _plan(
     if planned is None:
         if onlooker.stopped():
             raise UserInterrupt("ended as asked: nothing was planned yet")
-        onlooker.begins("planning")
+        onlooker.begins(PLANNING)
         planned = _planned(scope, problem, work, onlooker)
     plan, previews, found = planned
     revision = scope.engine.revision

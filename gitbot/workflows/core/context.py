@@ -8,7 +8,10 @@ from typing import Any
 
 from gitbot.errors import RepositoryError
 from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
+from gitbot.planner import make_plan
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import Forge, PullRequest, PullState
@@ -16,6 +19,12 @@ from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
 from gitbot.reports import Diff
 from gitbot.workflows.core.revision_engine import RevisionEngine
+
+PLANNING_TIMEOUT = 300  # seconds for one pull request or concern: all others wait meanwhile
+ANSWER_TIMEOUT = 60  # seconds for a plan that a person waits for
+
+PlanOf = Callable[[PlacementProblem], PlacementPlan]
+"""As `RunContext.plan`: raises LimitExceeded if it takes too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +47,7 @@ class RunContext:
     signal asked the run to end; it records what it started, and starts nothing more. `executor` is
     this process's name in the ledger; `seconds` never steps back. `ledger_name` distinguishes this
     repository's ledger from others on the same cluster. `reading` reads and `planning` plans
-    untrusted heads; None: this process.
+    untrusted heads, `plan_apart` plans concerns (see `plan`); None: this process, without a limit.
     """
 
     cluster_name: str
@@ -59,10 +68,21 @@ class RunContext:
     seconds: Callable[[], float] | None = None
     planning: Callable[..., Any] | None = None
     reading: Callable[..., Any] | None = None
+    plan_apart: Callable[[PlacementProblem, Callable[[], bool], int], PlacementPlan] | None = None
 
     def timer(self) -> float:
         """Seconds from an arbitrary start, to measure durations."""
         return self.clock.now() if self.seconds is None else self.seconds()
+
+    def plan(self, problem: PlacementProblem, seconds: int = PLANNING_TIMEOUT) -> PlacementPlan:
+        """Raises LimitExceeded if it takes longer, UserInterrupt if the run is to end meanwhile."""
+        if self.plan_apart is None:
+            return make_plan(problem)
+        return self.plan_apart(problem, self.interrupted, seconds)
+
+    def plan_soon(self, problem: PlacementProblem) -> PlacementPlan:
+        """As `plan`, for a person who waits."""
+        return self.plan(problem, ANSWER_TIMEOUT)
 
     def own_pulls(self) -> tuple[PullRequest, ...]:
         """The bot's open pull requests, of all clusters."""

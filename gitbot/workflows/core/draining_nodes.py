@@ -11,6 +11,7 @@ from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Goal, PlacementProblem, Reservation
 from gitbot.planner import make_plan
+from gitbot.workflows.core.context import PlanOf
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
 
@@ -55,6 +56,7 @@ def plan_beside_drains(
     drains: Iterable[EmptyNodes],
     reservations: tuple[Reservation, ...],
     assume_plugins: tuple[str, ...] = (),
+    plan_of: PlanOf = make_plan,
 ) -> tuple[PlacementProblem, PlacementPlan, tuple[Finding, ...]]:
     """The plan of `goals` that moves no VM to a node of `drains`, its problem, and findings."""
     problem, found = engine.compile(
@@ -64,4 +66,4 @@ def plan_beside_drains(
         reservations=reservations,
         assume_plugins=assume_plugins,
     )
-    return *without_closing_drains(problem, make_plan(problem), goals), found
+    return *without_closing_drains(problem, plan_of(problem), goals), found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gitbot.errors import LimitExceeded
 from gitbot.execution.ledger_folds import (
     NodeRecord,
     fold_concern,
@@ -13,14 +14,15 @@ from gitbot.execution.ledger_folds import (
     occurrences_of,
     window_as_merged,
 )
-from gitbot.execution.request_records import MoveRecord, RequestRecord, fold_requests
+from gitbot.execution.request_records import MoveRecord, RequestRecord
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.events import MoveState, NodeState
-from gitbot.model.ledger.request_id import OccurrenceId, RequestId
+from gitbot.model.ledger.request_id import OccurrenceId
 from gitbot.model.plan.problem import Request, ReturnHome
 from gitbot.planner import make_plan
 from gitbot.ports.forge import PullRequest
 from gitbot.workflows.approval.read_approvals import concern_branch
+from gitbot.workflows.core.context import PlanOf
 from gitbot.workflows.current_state import CurrentState
 from gitbot.workflows.propose.concerns import (
     ConcernSources,
@@ -54,22 +56,23 @@ class Away:
         return "gitbot propose" if self.due and not self.pull_request else ""
 
 
-def away_from_home(seen: CurrentState, pulls: tuple[PullRequest, ...]) -> tuple[Away, ...]:
+def away_from_home(
+    seen: CurrentState, pulls: tuple[PullRequest, ...], plan_of: PlanOf = make_plan
+) -> tuple[Away, ...]:
     """Sorted by VM; each VM once, for the last maintenance that moved it."""
     sources = ConcernSources.of(seen)
-    records = dict(fold_requests(seen.ledger, sources.cluster))
     found: dict[NamespacedName, Away] = {}
     for occurrence in sorted(occurrences_of(seen.ledger, sources.cluster), key=lambda o: o.id):
-        found |= _of(seen, sources, records, occurrence, pulls)
+        found |= _of(seen, sources, occurrence, pulls, plan_of)
     return tuple(item for _, item in sorted(found.items()))
 
 
 def _of(
     seen: CurrentState,
     sources: ConcernSources,
-    records: dict[RequestId, RequestRecord],
     occurrence: OccurrenceId,
     pulls: tuple[PullRequest, ...],
+    plan_of: PlanOf,
 ) -> dict[NamespacedName, Away]:
     homes = fold_homes(seen.ledger, cluster=sources.cluster, occurrence=occurrence)
     if not homes:
@@ -79,10 +82,10 @@ def _of(
     staying = {} if seen.unread else stay_away(sources, occurrence)
     never = _never(seen, sources, occurrence)
     number = _proposal(sources.cluster, occurrence, pulls)
-    full = {} if never or number else _refused(sources, occurrence, due)
-    record = records.get(occurrence.homecoming)
+    full = {} if never or number else _refused(sources, occurrence, due, plan_of)
+    record = sources.records.get(occurrence.homecoming)
     away: dict[NamespacedName, Away] = {}
-    for vm, here in _places(seen, sources, records, occurrence, homes).items():
+    for vm, here in _places(seen, sources, occurrence, homes).items():
         home = homes[vm]
         last = _last_move(record, vm)
         node = nodes.get(home, NodeRecord(node=home))
@@ -107,14 +110,20 @@ def _of(
 
 
 def _refused(
-    sources: ConcernSources, occurrence: OccurrenceId, due: Mapping[NamespacedName, str]
+    sources: ConcernSources,
+    occurrence: OccurrenceId,
+    due: Mapping[NamespacedName, str],
+    plan_of: PlanOf,
 ) -> dict[NamespacedName, str]:
     """VMs that a plan of the return would hold, each with the reason: their homes are full."""
     if not due:
         return {}
     ref, _ = home_terms(sources, occurrence)
     goal = ReturnHome(request=Request(id=occurrence.homecoming, intent=ref), homes=due)
-    plan = make_plan(replace(sources.problem, goals=(goal,)))
+    try:
+        plan = plan_of(replace(sources.problem, goals=(goal,)))
+    except LimitExceeded as error:
+        return dict.fromkeys(due, error.message)
     return {
         hold.vm.namespaced_name: _refusal(due[hold.vm.namespaced_name], hold.reason)
         for hold in plan.holds
@@ -130,11 +139,11 @@ def _refusal(home: str, reason: str) -> str:
 def _places(
     seen: CurrentState,
     sources: ConcernSources,
-    records: dict[RequestId, RequestRecord],
     occurrence: OccurrenceId,
     homes: Mapping[NamespacedName, str],
 ) -> dict[NamespacedName, str]:
     """The nodes of the VMs that are not at home; without the cluster, where they landed last."""
+    records = sources.records
     if seen.unread:
         found = {
             move.vm: move.landed

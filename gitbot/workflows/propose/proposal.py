@@ -11,6 +11,7 @@ from gitbot.model.plan.findings import Severity
 from gitbot.model.plan.problem import EmptyNodes
 from gitbot.planner import PullTitle, planner_of
 from gitbot.reports import where_to
+from gitbot.workflows.core.context import PlanOf
 from gitbot.workflows.core.draining_nodes import drains_due, plan_beside_drains
 from gitbot.workflows.core.judged_plan import JudgedPlan, judge_plan
 from gitbot.workflows.core.revision_engine import RevisionEngine
@@ -18,7 +19,9 @@ from gitbot.workflows.ledger.request_history import reservations
 from gitbot.workflows.propose.concerns import Concern, ConcernSources
 
 
-def judge_concern(base: RevisionEngine, sources: ConcernSources, concern: Concern) -> JudgedPlan:
+def judge_concern(
+    base: RevisionEngine, sources: ConcernSources, concern: Concern, plan_of: PlanOf
+) -> JudgedPlan:
     snapshot = sources.problem.snapshot
     drains: tuple[EmptyNodes, ...] = ()
     if planner_of(concern.goal).avoids_drains:
@@ -33,6 +36,7 @@ def judge_concern(base: RevisionEngine, sources: ConcernSources, concern: Concer
         now=sources.problem.now,
         drains=drains,
         reservations=reservations(sources.approved, sources.records, but=mine),
+        plan_of=plan_of,
     )
     findings = [item for item in found if item.severity is not Severity.ERROR]
     return judge_plan(base.revision, problem, plan, findings=findings)
@@ -114,6 +118,7 @@ class ConcernReport:
     pull_request: int = 0
     digest: str = ""
     unplanned: bool = False  # no plan can carry out this request of the base branch
+    unsure: bool = False  # the planner gave no plan in time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,3 +136,8 @@ class ProposeResult:
     def failed(self) -> bool:
         """Whether the base branch asks for something that no plan can carry out."""
         return any(item.unplanned for item in self.concerns)
+
+    @property
+    def unsure(self) -> bool:
+        """Whether it is not known what a concern needs: the planner gave no plan in time."""
+        return any(item.unsure for item in self.concerns)

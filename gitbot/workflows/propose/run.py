@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
+from gitbot.errors import LimitExceeded
 from gitbot.execution.ledger_folds import (
+    NO_PLAN,
     ConcernRecord,
     concerns_of,
     fold_concern,
@@ -22,7 +24,7 @@ from gitbot.intents import (
 )
 from gitbot.intents.compile import request_id
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.ledger.events import ConcernState
+from gitbot.model.ledger.events import ConcernChanged, ConcernState
 from gitbot.model.ledger.request_id import (
     DrainId,
     MigrationRequestId,
@@ -75,6 +77,7 @@ __all__ = ["ConcernReport", "ProposeResult", "propose"]
 TIDY = "tidy"
 DAY = 86_400
 WEEK = 7 * DAY  # seconds for which a finished request keeps its file
+PLANNED_AGAIN = 3_600  # seconds until a concern is planned again that took too long
 
 
 def propose(shell: RunContext, *, snapshot: ClusterSnapshot | None = None) -> ProposeResult:
@@ -244,21 +247,44 @@ def _is_over(intent: Intent, records: Mapping[RequestId, RequestRecord], now: in
 # One concern
 
 
-def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
-    record, said = run.record(concern.name), partial(ConcernReport, concern=concern.name)
+def _observed(run: ProposeRun, concern: Concern, reason: str) -> ConcernChanged:
+    return run.event(concern.name, ConcernState.OBSERVED, digest=concern.observation, reason=reason)
+
+
+def _not_in_time(concern: Concern, reason: str, since: int) -> ConcernReport:
+    """A concern without a plan keeps its pull request, and does not delay the others."""
+    again = f"{reason}; planned again in {PLANNED_AGAIN - since} s"
+    return ConcernReport(concern=concern.name, action=Did.WAITING, reason=again, unsure=True)
+
+
+def _judged(run: ProposeRun, concern: Concern) -> JudgedPlan | ConcernReport:
+    """The plan of a concern; a report if it is too early, or if planning takes too long."""
+    record = run.record(concern.name)
     if record.observation != concern.observation:
-        run.journal.note(
-            run.event(
-                concern.name, ConcernState.OBSERVED, digest=concern.observation, reason=concern.why
-            )
-        )
+        run.journal.note(_observed(run, concern, concern.why))
         record = run.record(concern.name)
-    pull = run.open_pulls.get(concern.name)
     since = run.now - record.observed_since
-    if pull is None and since < concern.stabilize:
+    if record.no_plan and since < PLANNED_AGAIN:
+        return _not_in_time(concern, record.no_plan, since)
+    early = not record.no_plan and since < concern.stabilize
+    if early and concern.name not in run.open_pulls:
         reason = f"seen for {since} s, proposed after {concern.stabilize} s"
-        return said(action=Did.WAITING, reason=reason)
-    judged = judge_concern(run.base, run.sources, concern)
+        return ConcernReport(concern=concern.name, action=Did.WAITING, reason=reason)
+    try:
+        judged = judge_concern(run.base, run.sources, concern, run.shell.plan)
+    except LimitExceeded as error:
+        run.journal.note(_observed(run, concern, f"{NO_PLAN}{error.message}"))
+        return _not_in_time(concern, error.message, 0)
+    if record.no_plan:
+        run.journal.note(_observed(run, concern, concern.why))
+    return judged
+
+
+def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
+    judged, said = _judged(run, concern), partial(ConcernReport, concern=concern.name)
+    if isinstance(judged, ConcernReport):
+        return judged
+    pull, record = run.open_pulls.get(concern.name), run.record(concern.name)
     refusal = no_plan(judged) or _cooldown_reason(run, concern, judged)
     if refusal:
         if pull is not None:
@@ -345,11 +371,16 @@ def not_planned(
         for request, why in (unplannable_requests(sources) | ended_windows(sources)).values()
     ]
     branches = {pull.branch for pull in pulls}
+    found += _not_planned_in_time(sources)
     for concern in (*drains(sources), *requests(sources)):
-        if concern_branch(shell.cluster_name, concern.name) in branches:
-            continue
-        judged = judge_concern(seen.base, sources, concern)
         record = fold_concern(seen.ledger, cluster=shell.cluster_name, concern=concern.name)
+        if record.no_plan or concern_branch(shell.cluster_name, concern.name) in branches:
+            continue
+        try:
+            judged = judge_concern(seen.base, sources, concern, shell.plan_soon)
+        except LimitExceeded as error:
+            found.append(NotPlanned(request=concern.goal.request.id, reason=error.message))
+            continue
         reason = no_plan(judged)
         command = _explain(concern.goal.request.id) if reason else ""
         if not reason and judged.digest in record.closed:
@@ -362,6 +393,19 @@ def not_planned(
             NotPlanned(request=concern.goal.request.id, reason=reason, next_command=command)
         )
     return tuple(sorted(found, key=lambda item: item.request))
+
+
+def _not_planned_in_time(sources: ConcernSources) -> Iterator[NotPlanned]:
+    """The concerns that the last pass could not plan in time, whatever they are about."""
+    ledger, cluster = sources.ledger, sources.cluster
+    late = {
+        name: record.no_plan
+        for name in concerns_of(ledger, cluster)
+        if (record := fold_concern(ledger, cluster=cluster, concern=name)).no_plan
+    }
+    for concern in find_concerns(sources) if late else ():
+        if concern.name in late:
+            yield NotPlanned(request=concern.goal.request.id, reason=late[concern.name])
 
 
 def _explain(request: RequestId) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from gitbot.errors import ForgeError, InvalidInput, RepositoryError, UnreachableError
@@ -29,7 +30,7 @@ class ReconcileResult:
     applied: ApplyResult
     proposed: ProposeResult = field(default_factory=ProposeResult)
     proposed_after: ProposeResult = field(default_factory=ProposeResult)
-    unsure: bool = False  # pull requests without a plan, because something was unreadable
+    unsure: bool = False  # something has no plan: it was unreadable, or planning took too long
 
     @property
     def did_nothing(self) -> bool:
@@ -90,7 +91,7 @@ def reconcile(
         proposed=proposed,
         applied=applied,
         proposed_after=after,
-        unsure=bool(forge_skew(shell)) or any(item.unread for item in pulls),
+        unsure=_is_unsure(shell, pulls, (proposed, after)),
     )
 
 
@@ -108,6 +109,13 @@ def apply_and_report(
         return result
     seen = read_current_state(shell, shell.ledger_store.read())
     return replace(result, not_planned=not_planned(shell, seen, shell.own_pulls()))
+
+
+def _is_unsure(
+    shell: RunContext, pulls: Iterable[PublishResult], proposed: Iterable[ProposeResult]
+) -> bool:
+    late = any(item.unsure for item in proposed)
+    return late or bool(forge_skew(shell)) or any(item.unread for item in pulls)
 
 
 def _show(shell: RunContext, applied: ApplyResult) -> None:

@@ -1,11 +1,12 @@
-"""Plans of untrusted heads come from a process with limits, and are those that this one makes."""
+"""Plans come from a process with limits, and are those that this one makes."""
 
 import operator
 import os
 import pickle
 import signal
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,21 +14,29 @@ from typing import Any
 import pytest
 
 from gitbot.adapters.sandbox.worker_process import EndedError, LimitedProcess
-from gitbot.errors import LimitExceeded
+from gitbot.errors import LimitExceeded, UserInterrupt
+from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.problem import HealRule, PlacementProblem
 from gitbot.model.progress import PlanningProgress
+from gitbot.planner import make_plan
 from gitbot.wiring import plan_worker
 from gitbot.wiring.plan_worker import (
     ANSWER,
     MEMORY,
     PlanningFailure,
     plan_apart,
+    plan_problem_apart,
     read_answer,
     read_apart,
     the_process,
 )
 from gitbot.workflows.check import ClusterScope, Planned, publish
+from gitbot.workflows.propose import propose
 from tests.doubles import canaries
+from tests.doubles.endless import endless
 from tests.doubles.intents import REQUEST, RULE
+from tests.doubles.problems import node, problem, vm
+from tests.unit.planner.reading import move
 from tests.unit.workflows.story import Story
 
 
@@ -138,6 +147,111 @@ def test_it_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
 
     outcome = publish(replace(story.shell, planning=stopped), number=1).check
     assert outcome.judged is not None
+
+
+@pytest.fixture
+def stoppable(monkeypatch: pytest.MonkeyPatch) -> Iterator[LimitedProcess]:
+    """A process that has a second to answer once it is told to stop."""
+    made = LimitedProcess(
+        "gitbot.wiring.plan_worker", seconds=60, memory=MEMORY, answer=ANSWER, wait=60, grace=1
+    )
+    monkeypatch.setattr(plan_worker, "the_process", lambda: made)
+    yield made
+    made.close()
+
+
+def never(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """The next problem is an endless loop; the function is true once the process runs it."""
+    monkeypatch.setattr(plan_worker, "_question", lambda *_: Does(endless))
+    begin = time.monotonic()
+    return lambda: time.monotonic() > begin + 2
+
+
+MOVES = problem([node("n1"), node("n2"), vm("db", on="n1")], goals=[move("db")])
+
+
+def test_problem_gets_the_plan_of_this_process_and_its_snapshot_goes_there_once(
+    stoppable: LimitedProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    ask = stoppable.ask
+
+    def counted(question: bytes, stopped: Callable[[], bool]) -> bytes:
+        sent.append(len(question))
+        return ask(question, stopped)
+
+    monkeypatch.setattr(stoppable, "ask", counted)
+    other = replace(MOVES, now=MOVES.now + 60)
+    for case in (MOVES, other, MOVES):
+        assert plan_problem_apart(case, lambda: False, 60) == make_plan(case)
+    assert sent[0] > sent[1] == sent[2]
+    stoppable.close()
+    assert plan_problem_apart(MOVES, lambda: False, 60) == make_plan(MOVES)
+    assert sent[3] == sent[0]
+
+
+def test_planner_that_never_returns_is_killed_at_its_deadline(
+    stoppable: LimitedProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        never(patched)
+        with pytest.raises(LimitExceeded, match="planning took longer than 2 s"):
+            plan_problem_apart(MOVES, lambda: False, 2)
+    assert stoppable.started is None
+    assert plan_problem_apart(MOVES, lambda: False, 60) == make_plan(MOVES)
+
+
+def test_planner_that_never_returns_is_killed_soon_after_a_request_to_stop(
+    stoppable: LimitedProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_problem_apart(MOVES, lambda: False, 60)  # so that it runs and takes signals
+    stopped = never(monkeypatch)
+    with pytest.raises(UserInterrupt, match="no answer within 1 s of the request to stop"):
+        plan_problem_apart(MOVES, stopped, 60)
+    assert stoppable.started is None
+
+
+def test_second_signal_kills_the_process_at_once(
+    stoppable: LimitedProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = never(monkeypatch)
+    asked: list[float] = []
+
+    def twice() -> bool:
+        """As a signal handler that interrupts the wait."""
+        if stopped():
+            asked.append(time.monotonic())
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        plan_problem_apart(MOVES, twice, 60)
+    assert stoppable.started is None
+
+
+def test_pass_goes_on_when_the_planner_of_one_concern_never_returns(
+    stoppable: LimitedProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story.begin(rule=RULE, jump=REQUEST)
+    question = plan_worker._question
+
+    def heals(case: PlacementProblem) -> bool:
+        return any(isinstance(goal, HealRule) for goal in case.goals)
+
+    def planted(case: PlacementProblem) -> object:
+        return Does(endless) if heals(case) else question(case)
+
+    def soon(case: PlacementProblem, stopped: Callable[[], bool], seconds: int) -> PlacementPlan:
+        return plan_problem_apart(case, stopped, 2 if heals(case) else seconds)
+
+    monkeypatch.setattr(plan_worker, "_question", planted)
+    found = propose(replace(story.shell, plan_apart=soon)).concerns
+    assert {item.concern: item.action for item in found} == {
+        "heal-zoneantiaffinity-customapp-mssql2016": "waiting",
+        "request-customapp-jump": "opened",
+    }
+    assert stoppable.started is not None
 
 
 def test_nothing_is_compiled_here_before_the_process_has_done_it(

@@ -9,12 +9,12 @@ from gitbot.errors import UsageError
 from gitbot.ports.forge import CheckState, Comment, PullRequest, PullState
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import (
-    PLANNING_TIMEOUT,
     PublishResult,
     publish,
     publish_group,
     refresh_pulls,
 )
+from gitbot.workflows.core.context import PLANNING_TIMEOUT
 from gitbot.workflows.propose import propose
 from tests.doubles.intents import REQUEST, RULE
 from tests.doubles.ledger import last_move, moves_of
