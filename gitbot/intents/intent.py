@@ -13,7 +13,7 @@ from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
 from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec
 from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal.spec import PlacementProposalSpec
-from gitbot.model.struct import LazyFields
+from gitbot.model.lazy_fields import LazyFields
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.names import IntentRef
 

@@ -42,8 +42,8 @@ from gitbot.intents.never_open import never_open
 from gitbot.intents.registry import KINDS, document_model, document_schema
 from gitbot.intents.schedules import ScheduleSpec, check_times
 from gitbot.intents.window_conflicts import conflicts
+from gitbot.model.lazy_fields import with_later
 from gitbot.model.plan.findings import Finding, has_errors, sort_key
-from gitbot.model.struct import with_later
 from gitbot.model.text.names import CONFIGURATION_FILE, IntentRef
 from gitbot.model.text.wording import nearest
 from gitbot.settings import Settings

@@ -1,14 +1,13 @@
-"""Frozen values: cheap structs (a quarter of a dataclass), and fields computed on first use."""
+"""Frozen values as structs: each costs a quarter of a dataclass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self
 
 import msgspec
 from msgspec import field
 
-__all__ = ["FrozenStruct", "LazyFields", "field", "with_later"]
+__all__ = ["FrozenStruct", "field"]
 
 
 class FrozenStruct(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,29 +16,3 @@ class FrozenStruct(msgspec.Struct, frozen=True, kw_only=True):
     def replace(self, **changes: Any) -> Self:
         """A copy with changed fields."""
         return msgspec.structs.replace(self, **changes)
-
-
-V = TypeVar("V", bound="LazyFields")
-
-
-class LazyFields:
-    """The base of slotted values with such fields; use `with_later` to set them."""
-
-    __slots__ = ("_later",)
-
-    if not TYPE_CHECKING:  # the checker sees the fields
-
-        def __getattr__(self, name: str) -> Any:
-            makers = {} if name == "_later" else getattr(self, "_later", {})
-            if name not in makers:
-                raise AttributeError(f"a {type(self).__name__} has no {name}")
-            object.__setattr__(self, name, makers[name]())
-            return getattr(self, name)
-
-
-def with_later(value: V, **makers: Callable[[], Any]) -> V:
-    """The same value; each of these fields is computed on first use."""
-    for name in makers:
-        object.__delattr__(value, name)
-    object.__setattr__(value, "_later", makers)
-    return value

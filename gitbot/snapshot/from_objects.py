@@ -13,7 +13,7 @@ from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.grouping import grouped
-from gitbot.model.struct import with_later
+from gitbot.model.lazy_fields import with_later
 from gitbot.snapshot.decode import prune, sorted_json
 from gitbot.snapshot.packed_rows import Rows
 from gitbot.snapshot.resources import RESOURCES

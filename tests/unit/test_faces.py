@@ -40,14 +40,14 @@ ROOMS = {
     "kubevirt": (
         "admission containers eviction kubevirt_object launcher_pod limits "
         "memory_overhead migration_policy names node_selector pod_defaults preflight "
-        "source_node target_pod versions"
+        "source_node target_pod versions workload_updates"
     ),
     "model": (
         "caches cluster.cluster cluster.columns cluster.load cluster.node cluster.opt_out "
         "cluster.pod cluster.resource_requests cluster.scheduling grouping "
         "ledger.effect_id ledger.event_parts ledger.events ledger.ledger "
         "ledger.owner_approval ledger.request_id plan.constraint plan.diagnosis "
-        "plan.findings plan.plan plan.problem progress struct text.canonical "
+        "plan.findings plan.plan plan.problem progress struct lazy_fields text.canonical "
         "text.decoding text.instants text.names text.wording"
     ),
     "planner": "",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.cluster.load import ClusterLoad
-from gitbot.model.struct import LazyFields, with_later
+from gitbot.model.lazy_fields import LazyFields, with_later
 
 KINDS = (
     "CSINode",

@@ -34,7 +34,7 @@ from gitbot.intents.kinds.kind import (
     ScheduledEntries,
     VmSelector,
 )
-from gitbot.intents.registry import KINDS
+from gitbot.intents.registry import KINDS, document_schema
 from gitbot.intents.rule_cluster import RuleCluster
 from gitbot.intents.selectors import LabelSelector, check_selector
 from gitbot.kubernetes.names import NamespacedName
@@ -207,11 +207,12 @@ spec:
 
 
 @pytest.fixture(autouse=True)
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A working tree with both kinds registered, and a cluster as plain objects."""
     monkeypatch.setitem(KINDS, QUIET.name, QUIET)
     monkeypatch.setitem(KINDS, VISIT.name, VISIT)
     monkeypatch.setitem(GOALS, Visit, VISITS)
+    document_schema.cache_clear()  # of a proposal, which lists the kinds
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -221,7 +222,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ]
     (tmp_path / "cluster.yaml").write_text("\n---\n".join(map(json.dumps, objects)))
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    yield tmp_path
+    document_schema.cache_clear()
 
 
 def test_lint_takes_it_and_checks_it(tree: Path) -> None:

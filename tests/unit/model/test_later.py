@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gitbot.model.struct import LazyFields, with_later
+from gitbot.model.lazy_fields import LazyFields, with_later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
