@@ -22,7 +22,7 @@ ROOMS = {
     "intents": 5_502,
     "kubernetes": 507,
     "kubevirt": 2_523,
-    "model": 3_227,
+    "model": 3_230,
     "planner": 6_632,
     "policy": 4_080,
     "ports": 554,
