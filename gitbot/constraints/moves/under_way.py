@@ -37,7 +37,7 @@ def under_way(instances: Instances) -> Mapping[NamespacedName, tuple[str, str]]:
 def holding_slots(instances: Instances) -> tuple[tuple[str, str], ...]:
     """The migrations that count against the limits: source and target node, sorted by VM.
 
-    KubeVirt counts a VMIM by its phase, or once it has a target pod (1.9.0, pkg/virt-controller/
+    KubeVirt counts a VMIM by its phase, or once it has a target pod (pkg/virt-controller/
     watch/migration/migration.go, findRunningMigrations). One that hangs in Pending, as a quota
     rejects it, holds no slot.
     """

@@ -289,7 +289,7 @@ def _usable(
 ) -> frozenset[str]:
     """The nodes that count for the launcher pods of at least one of these VMs.
 
-    A domain without such a node is none, as in the scheduler's filter (kube-scheduler 1.36,
+    A domain without such a node is none, as in the scheduler's filter (kube-scheduler,
     plugins/podtopologyspread/common.go, matchNodeInclusionPolicies).
     """
     vmis = (instances[vm].vmi for vm in sorted(vms))
