@@ -121,10 +121,6 @@ def has_nodes_to_begin(ledger: Ledger, approved: Approved, *, cluster: str, now:
     return not is_over and not begun.keys() >= set(maintenance.nodes)
 
 
-NO_PLAN = "no plan: "
-"""The reason of an observation begins so if the planner gave no plan, and says why."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcernRecord:
     """One concern: since when gitbot observes it, and what it proposed or a person refused.
@@ -158,8 +154,8 @@ def fold_concern(ledger: Ledger, *, cluster: str, concern: str) -> ConcernRecord
 
 def _fold_concern(record: ConcernRecord, event: ConcernChanged) -> ConcernRecord:
     match event.state:
-        case ConcernState.OBSERVED:
-            why = event.reason.removeprefix(NO_PLAN) if event.reason.startswith(NO_PLAN) else ""
+        case ConcernState.OBSERVED | ConcernState.UNPLANNED:
+            why = event.reason if event.state is ConcernState.UNPLANNED else ""
             seen = replace(record, observation=event.digest, observed_since=event.time)
             return replace(seen, no_plan=why)
         case ConcernState.GONE:

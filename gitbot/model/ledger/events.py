@@ -62,6 +62,7 @@ class ConcernState(StrEnum):
     """The state of a concern and its pull request."""
 
     OBSERVED = "observed"
+    UNPLANNED = "unplanned"  # observed, and planning did not end in time
     GONE = "gone"
     PROPOSED = "proposed"
     OPENED = "opened"

@@ -8,7 +8,6 @@ from functools import partial
 
 from gitbot.errors import LimitExceeded
 from gitbot.execution.ledger_folds import (
-    NO_PLAN,
     ConcernRecord,
     concerns_of,
     fold_concern,
@@ -247,8 +246,14 @@ def _is_over(intent: Intent, records: Mapping[RequestId, RequestRecord], now: in
 # One concern
 
 
-def _observed(run: ProposeRun, concern: Concern, reason: str) -> ConcernChanged:
-    return run.event(concern.name, ConcernState.OBSERVED, digest=concern.observation, reason=reason)
+def _observed(run: ProposeRun, concern: Concern) -> ConcernChanged:
+    seen = concern.observation
+    return run.event(concern.name, ConcernState.OBSERVED, digest=seen, reason=concern.why)
+
+
+def _unplanned(run: ProposeRun, concern: Concern, reason: str) -> ConcernChanged:
+    seen = concern.observation
+    return run.event(concern.name, ConcernState.UNPLANNED, digest=seen, reason=reason)
 
 
 def _not_in_time(concern: Concern, reason: str, since: int) -> ConcernReport:
@@ -261,7 +266,7 @@ def _judged(run: ProposeRun, concern: Concern) -> JudgedPlan | ConcernReport:
     """The plan of a concern; a report if it is too early, or if planning takes too long."""
     record = run.record(concern.name)
     if record.observation != concern.observation:
-        run.journal.note(_observed(run, concern, concern.why))
+        run.journal.note(_observed(run, concern))
         record = run.record(concern.name)
     since = run.now - record.observed_since
     if record.no_plan and since < PLANNED_AGAIN:
@@ -273,10 +278,10 @@ def _judged(run: ProposeRun, concern: Concern) -> JudgedPlan | ConcernReport:
     try:
         judged = judge_concern(run.base, run.sources, concern, run.shell.plan)
     except LimitExceeded as error:
-        run.journal.note(_observed(run, concern, f"{NO_PLAN}{error.message}"))
+        run.journal.note(_unplanned(run, concern, error.message))
         return _not_in_time(concern, error.message, 0)
     if record.no_plan:
-        run.journal.note(_observed(run, concern, concern.why))
+        run.journal.note(_observed(run, concern))
     return judged
 
 
