@@ -14,6 +14,7 @@ HOLD, JOURNAL = "workflows/apply/hold.py", "workflows/ledger/writer.py"
 BEGUN = "workflows/approval/started_requests.py"
 APPROVALS, STOPS = "workflows/approval/read_approvals.py", "workflows/core/stop_conditions.py"
 GIT, LIMITS = "adapters/git/process.py", "adapters/sandbox/seccomp.py"
+HEAL, PLANS = "planner/goals/heal.py", "tests/unit/wiring/test_planning.py"
 FOUND = "tests/torture/test_torture.py::test_what_was_found_stays_mended"
 LATE = "tests/faults/test_late_effects.py"
 FENCED, EARLY = "tests/faults/test_fence.py", "tests/faults/test_deleted_early.py"
@@ -318,6 +319,16 @@ BUGS = (
     bug("I9", "policies may open connections", LIMITS,
         '    if sys.platform == "linux" and platform.machine() in _MACHINES:\n', "    if False:\n",
         BOMBS),
+    bug("I19", "a healing moves a VM back and forth for its old launcher pod", HEAL,
+        "after_move(held, source, nodes[0])", "frozenset({nodes[0]})", HEAL,
+        "                if left >= before:\n", "                if False:\n",
+        "tests/laws/test_endings.py"),
+    bug("I18", "a planner that is told to stop may go on", "adapters/sandbox/worker_process.py",
+        "                last = min(last, time.monotonic() + self._grace)\n", "", PLANS),
+    bug("I19", "a concern without a plan ends the pass", "workflows/propose/run.py",
+        "    except LimitExceeded as error:\n        run.journal.note(",
+        "    except LimitExceeded as error:\n        raise\n        run.journal.note(",
+        "tests/unit/workflows/test_not_in_time.py"),
     bug("I18", "nesting has no bound", "documents/composer.py",
         "        if depth > budget.depth:\n", "        if False:\n",
         "tests/unit/documents/test_reader.py"),

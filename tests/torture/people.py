@@ -49,6 +49,7 @@ def _seen(run: Town) -> tuple[object, ...]:
     world, forge = run.world, run.forge
     return (
         (world.nodes.copy(), world.instances.copy(), world.migrations.copy(), world.flag),
+        world.pods.shelf.copy(),
         (set(world.fails), set(world.stuck), dict(world.lands)),
         (said(run), run.rewritten, len(run.open_pulls)),
         (set(forge.readers), forge.reviews_required),
@@ -246,5 +247,7 @@ DOINGS: dict[str, Callable[[Town, str], None]] = {
     "close window": _close_window,
     "break rule": lambda run, who: commit(run, lambda now: replace(now, refused=(who,))),
     "mend rule": lambda run, _: commit(run, lambda now: replace(now, refused=())),
+    "crowd": lambda run, who: run.world.pods.crowd("d" if who == "two" else "c"),
+    "disperse": lambda run, who: run.world.pods.disperse("d" if who == "two" else "c"),
     "observe": lambda run, _: commit(run, lambda now: replace(now, observe=True)),
 }

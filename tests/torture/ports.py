@@ -43,9 +43,9 @@ class ClusterPort:
         if how == "old" and self.world.history:
             return self.world.history[-min(OLD, len(self.world.history))]
         if how == "empty":
-            return replace(look, nodes=(), instances=(), migrations=())
+            return replace(look, nodes=(), instances=(), migrations=(), pods=())
         if how == "part":
-            return replace(look, nodes=look.nodes[:1], instances=(), migrations=())
+            return replace(look, nodes=look.nodes[:1], instances=(), migrations=(), pods=())
         return look
 
     def snapshot(self) -> ClusterSnapshot:
@@ -58,6 +58,7 @@ class ClusterPort:
                 "Node": look.nodes,
                 "VirtualMachineInstance": look.instances,
                 "VirtualMachineInstanceMigration": look.migrations,
+                "Pod": look.pods,
             },
             digest="",
             resource_version=str(look.version),

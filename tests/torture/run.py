@@ -21,6 +21,7 @@ from tests.torture.scenes import (
 from tests.torture.schedule import Schedule
 from tests.torture.town import BotState, Town
 from tests.torture.witness import CORDON, Violation
+from tests.torture.world import ZONES
 
 DISTURBED = 420  # seconds in which bots, people and faults do what they do
 PASSES = 14  # in which everything that was announced has come to its end once it is calm
@@ -99,6 +100,8 @@ class Run(Town):
         self.wire.say("CALM")
         self.world.flag, self.world.stuck = None, set()
         self.world.fails, self.world.lands = set(), {}
+        for node in ZONES:
+            self.world.pods.disperse(node)
         on_top = self._restored()
         self.forge.readers.clear()
         people.commit(self, lambda now: replace(now, observe=False, frozen=False, refused=()))

@@ -10,6 +10,7 @@ from typing import Any
 
 from gitbot.execution.executor_types import ExecutorInput, Maintenance, Terms
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import PlanShown, Shown
 from gitbot.model.ledger.ledger import Ledger, pull_file
@@ -29,6 +30,7 @@ from tests.doubles.moves import a_move
 from tests.doubles.repository import MemoryRepository
 from tests.doubles.stage import TinyBase, a_plan
 from tests.doubles.tiny_cluster import NOW
+from tests.torture.pods import CROWD
 from tests.torture.schedule import Schedule
 
 OCCURRENCE = OccurrenceId(window="rack", id="20270115T080000Z")
@@ -154,8 +156,9 @@ class TortureBase(TinyBase):
         )
 
     def replay(self, problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
-        del problem
-        vms = sorted({move.vm.name for move in plan.moves} & set(self.said.refused))
+        pods = {name_of(pod).name for pod in problem.snapshot.of("Pod")}
+        full = {move.vm.name for move in plan.moves if CROWD + move.to.node in pods}
+        vms = sorted({move.vm.name for move in plan.moves} & {*self.said.refused, *full})
         return tuple(
             Finding(code="replay/rule", severity=Severity.ERROR, message=f"{vm} may not move")
             for vm in vms

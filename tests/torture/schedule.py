@@ -51,6 +51,8 @@ DEEDS = (
     "another pass", "merge", "rewrite base", "close window", "observe",
     "break rule", "mend rule",
 )  # fmt: skip
+POD_DEEDS = ("crowd", "disperse")
+LINGERS = (0, 0, 0, 8, 40, 150, 400)  # seconds
 SCENES = ("one", "waves", "two", "drain", "drain and one", "again")
 
 
@@ -109,6 +111,7 @@ class Schedule:
     window: int = 1200  # seconds in which moves may start
     uneven: bool = True  # calls take different times
     reports: bool = False  # on the forge: they cost more than all the rest of a pass
+    lingers: int = 0  # seconds that launcher pods take to go; 0: the cluster shows no pods
 
     def __str__(self) -> str:
         bots = "; ".join(
@@ -119,7 +122,7 @@ class Schedule:
             f"seed {self.seed}: {self.scene}, attempts {self.attempts}, takes {self.takes} s, "
             f"done {self.done}, slots {self.slots}, window {self.window} s"
             f"{', anchored' if self.anchored else ''}{', finish' if self.finish else ''}"
-            f"{'' if self.uneven else ', even'}"
+            f"{'' if self.uneven else ', even'}{f', lingers {self.lingers} s' * bool(self.lingers)}"
         )
         lines = [head, f"  bots: {bots}"]
         lines += [f"  {item}" for item in (*self.faults, *self.deeds)]
@@ -128,11 +131,12 @@ class Schedule:
 
 FIRST_STUCK = Deed(what="stick", at=0)
 STATES = ("before", "intended", "created", "running", "after")
-CELLS = (
+AIMS = (
     *((call, how) for call, hows in FAULTS.items() for how in hows),
     *((f"deed {what}", state) for what in DEEDS for state in STATES),
 )
 """What runs are spread over: each seed aims at one cell, and adds what chance brings."""
+CELLS = (*AIMS, *((f"deed {what}", state) for what in POD_DEEDS for state in STATES))
 NEVER = frozenset(
     {
         ("deed returned", "before"),  # a node leaves service with its first move
@@ -168,7 +172,24 @@ def schedule_of(seed: int) -> Schedule:
         window=chance.choice((150, 600, 1200)),
         reports=chance.random() < 0.1,
     )
-    return _aimed(chance, schedule, *CELLS[seed % len(CELLS)])
+    return _with_pods(_aimed(chance, schedule, *AIMS[seed % len(AIMS)]))
+
+
+def _with_pods(schedule: Schedule) -> Schedule:
+    """The schedule with launcher pods that linger, and pods of others that come and go.
+
+    It draws by itself, so that a seed is otherwise the same schedule as without.
+    """
+    chance = random.Random(f"pods {schedule.seed}")
+    lingers = chance.choice(LINGERS)
+    if not lingers or any(deed.what in LATER for deed in schedule.deeds):  # rare enough without
+        return schedule
+    crowds: tuple[Deed, ...] = ()
+    if chance.random() < 0.5:
+        crowds = tuple(
+            replace(_deed(chance), what=what) for what in ("crowd", *chance.choices(POD_DEEDS, k=2))
+        )
+    return replace(schedule, lingers=lingers, deeds=(*schedule.deeds, *crowds))
 
 
 def _aimed(chance: random.Random, schedule: Schedule, what: str, how: str) -> Schedule:

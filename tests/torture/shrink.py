@@ -18,6 +18,7 @@ PLAIN = {
     "window": 1200,
     "uneven": False,
     "reports": False,
+    "lingers": 0,
     "scene": "one",
 }
 

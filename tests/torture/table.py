@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.torture.schedule import CELLS, DEEDS, FAULTS, NEVER, STATES
+from tests.torture.schedule import CELLS, DEEDS, FAULTS, NEVER, POD_DEEDS, STATES
 
 Cell = tuple[str, str]
 
@@ -20,7 +20,8 @@ def table(met: Counter[Cell]) -> str:
         for call, known in FAULTS.items()
     ]
     deeds = [
-        [what, *("-" if cell in NEVER else str(met[cell]) for cell in _row(what))] for what in DEEDS
+        [what, *("-" if cell in NEVER else str(met[cell]) for cell in _row(what))]
+        for what in (*DEEDS, *POD_DEEDS)
     ]
     return "\n\n".join(
         (_columns([["call", *hows], *faults]), _columns([["deed", *STATES], *deeds]))

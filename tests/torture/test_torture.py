@@ -8,8 +8,10 @@ import pytest
 
 from gitbot.workflows.apply import run as apply_run
 from tests.torture.apart import searched
+from tests.torture.loop import Loop
 from tests.torture.run import REPORT, play
 from tests.torture.schedule import MOMENTS, Bot, Deed, Fault, Schedule, schedule_of
+from tests.torture.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_BOT = (Bot(runtime=3600, rest=30),)
@@ -91,6 +93,19 @@ FOUND = {
         seed=1518784,
         uneven=True,
     ),
+    "it moves again while its old launcher pod lingers: the second migration waits": a_schedule(
+        "again",
+        bots=TWO_BOTS,
+        lingers=150,
+        deeds=(Deed(what="merge", at=20),),
+    ),
+    "its migration is deleted, and its target pod tells later that it was there": a_schedule(
+        "one",
+        bots=TWO_BOTS,
+        lingers=400,
+        faults=(Fault(call="create", number=1, how="answer lost"),),
+        deeds=(Deed(what="stick", at=0), Deed(what="delete migration", at=30)),
+    ),
 }
 
 
@@ -114,6 +129,34 @@ def test_deeds_happen_at_each_of_their_moments(moment: str) -> None:
     deed = Deed(what="reboot", moment=moment, number=1)
     outcome = play(replace(schedule, deeds=(*schedule.deeds, deed)))
     assert any(what == "deed reboot" for what, _ in outcome.hits)
+
+
+def test_old_pod_of_a_moved_vm_terminates_slowly_and_holds_up_its_next_migration() -> None:
+    world = World(loop=Loop(), takes=10, lingers=100)
+    for node in ("a", "c", "d"):
+        world.add_node(node)
+    world.add_instance("one", "a")
+
+    def ask(name: str) -> None:
+        wanted = {"metadata": {"name": name}, "spec": {"vmiName": "one"}}
+        world.create(wanted, "bot", otherwise=False)
+
+    def at(seconds: int) -> tuple[list[str], list[str]]:
+        """Phases of migrations, and nodes of pods; `-` before those that terminate."""
+        world.loop.run(seconds * 1000)
+        pods = [
+            f"{'-' if 'deletionTimestamp' in pod['metadata'] else ''}{pod['spec']['nodeName']}"
+            for pod in world.look().pods
+        ]
+        return [item["status"]["phase"] for item in world.look().migrations], pods
+
+    ask("first")
+    assert at(5) == (["Running"], ["c", "a"])
+    assert at(15) == (["Succeeded"], ["c", "a"])
+    ask("second")
+    assert at(40) == (["Succeeded", "Pending"], ["c", "a"])
+    assert at(70) == (["Succeeded", "Pending"], ["c", "-a"])
+    assert at(150) == (["Succeeded", "Succeeded"], ["c", "a"])
 
 
 IDLE = {

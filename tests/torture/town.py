@@ -51,7 +51,7 @@ class Town:
 
     def __post_init__(self) -> None:
         schedule = self.schedule
-        self.world = World(loop=self.loop, takes=schedule.takes)
+        self.world = World(loop=self.loop, takes=schedule.takes, lingers=schedule.lingers)
         for node in ("a", "c", "d"):
             self.world.add_node(node)
         for vm in ("one", "two"):

@@ -12,6 +12,7 @@ from gitbot.kubernetes.objects import KubernetesObject
 from tests.doubles.tiny_cluster import NOW
 from tests.doubles.tiny_objects import HOST, tiny_instance, tiny_migration, tiny_node
 from tests.torture.loop import Loop
+from tests.torture.pods import Pods
 
 ZONES = {"a": "east", "b": "east", "c": "west", "d": "west"}
 PATIENCE = 300_000  # milliseconds until KubeVirt gives up a target that takes nothing
@@ -26,6 +27,7 @@ class Look:
     nodes: tuple[KubernetesObject, ...]
     instances: tuple[KubernetesObject, ...]
     migrations: tuple[KubernetesObject, ...]
+    pods: tuple[KubernetesObject, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,6 +43,7 @@ class Create:
 class World:
     loop: Loop
     takes: int
+    lingers: int = 0  # seconds that a pod takes to go; 0: there are no pods
     nodes: Shelf = field(default_factory=dict)
     instances: Shelf = field(default_factory=dict)
     migrations: Shelf = field(default_factory=dict)
@@ -57,9 +60,13 @@ class World:
     cordoned_by_person: set[str] = field(default_factory=set)
     version: int = 1
     finished: Callable[[], None] = lambda: None  # a migration has ended
+    pods: Pods = field(init=False)
     _uids: int = 0
     _starts: dict[str, int] = field(default_factory=dict)
     _look: Look | None = None
+
+    def __post_init__(self) -> None:
+        self.pods = Pods(self.loop, 1000 * self.lingers, self.changed)
 
     @property
     def seconds(self) -> int:
@@ -71,6 +78,7 @@ class World:
 
     def add_instance(self, name: str, node: str) -> None:
         self.instances[name] = tiny_instance(name, node)
+        self.pods.runs(name, self.instances[name]["metadata"]["uid"], node)
 
     def look(self) -> Look:
         if self._look is None or self._look.version != self.version:
@@ -79,6 +87,7 @@ class World:
                 nodes=tuple(item for _, item in sorted(self.nodes.items())),
                 instances=tuple(item for _, item in sorted(self.instances.items())),
                 migrations=tuple(item for _, item in sorted(self.migrations.items())),
+                pods=tuple(item for _, item in sorted(self.pods.shelf.items())),
             )
         return self._look
 
@@ -145,7 +154,8 @@ class World:
             return self.lands[vm]
         for name, node in sorted(self.nodes.items()):
             fits = wanted.items() <= node["metadata"]["labels"].items()
-            if name != here and fits and not node["spec"].get("unschedulable"):
+            closed = node["spec"].get("unschedulable") or self.pods.full(name)
+            if name != here and fits and not closed:
                 return name
         return ""
 
@@ -157,8 +167,14 @@ class World:
         if vm not in self.instances:
             self.remove(name)
             return
+        if self.pods.waits(vm):
+            self.loop.at(self.loop.now + 11_000, lambda: self._begin(name, uid))
+            return
         running = sum(item["status"]["phase"] == "Running" for item in self.unfinished())
-        if vm in self.stuck or running >= 5 or not self._target(migration):
+        target = "" if vm in self.stuck else self._target(migration)
+        if running < 5:
+            self.pods.appears(migration, self.instances[vm], target)
+        if running >= 5 or not target:
             if self.loop.now - self._starts[name] > PATIENCE and running < 5:
                 self._end(
                     name, migration, "Failed", failed=True, failureReason="target unschedulable"
@@ -192,6 +208,7 @@ class World:
         state = {"migrationUid": uid, "sourceNode": source, "completed": True, **more}
         self.ended[uid] = phase
         self.changed()
+        self.pods.ends(vm, uid, moved=phase == "Succeeded")
         status = {**instance["status"], "migrationState": state}
         if phase == "Succeeded":
             status["nodeName"] = more["targetNode"]
@@ -212,7 +229,8 @@ class World:
     def remove(self, name: str, uid: str = "") -> None:
         if name in self.migrations and uid in ("", self.migrations[name]["metadata"]["uid"]):
             self.changed()
-            del self.migrations[name]
+            gone = self.migrations.pop(name)
+            self.pods.ends(gone["spec"]["vmiName"], gone["metadata"]["uid"], moved=False)
 
     def delete(self, name: str, uid: str) -> bool:
         """A DELETE that arrives: Pending goes at once, a running copy is aborted."""
@@ -279,12 +297,15 @@ class World:
             "metadata": {**found["metadata"], "uid": f"uid-{vm}-{self.version}"},
             "status": {"nodeName": found["status"]["nodeName"], "phase": "Running"},
         }
+        uid = self.instances[vm]["metadata"]["uid"]
+        self.pods.runs(vm, uid, found["status"]["nodeName"])
 
     def stop(self, vm: str) -> None:
         if vm in self.instances:
             self.restarts[vm] = self.loop.now
             self.changed()
             del self.instances[vm]
+            self.pods.stops(vm)
             for name, item in list(self.migrations.items()):
                 if item["spec"]["vmiName"] == vm:
                     self.ended.setdefault(item["metadata"]["uid"], "Deleted")

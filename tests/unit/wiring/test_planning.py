@@ -205,9 +205,10 @@ def test_planner_that_never_returns_is_killed_soon_after_a_request_to_stop(
     stoppable: LimitedProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan_problem_apart(MOVES, lambda: False, 60)  # so that it runs and takes signals
-    stopped = never(monkeypatch)
+    stopped, begin = never(monkeypatch), time.monotonic()
     with pytest.raises(UserInterrupt, match="no answer within 1 s of the request to stop"):
         plan_problem_apart(MOVES, stopped, 60)
+    assert time.monotonic() < begin + 30  # of 60 for an answer
     assert stoppable.started is None
 
 
