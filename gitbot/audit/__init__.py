@@ -6,7 +6,7 @@ judge the terms.
 """
 
 from gitbot.audit.audit_cluster import audit_cluster
-from gitbot.audit.descheduler import read_policy
+from gitbot.audit.descheduler_policy import read_policy
 from gitbot.audit.drain_blockers import Departure
 from gitbot.audit.finding import AuditFinding, of_finding
 from gitbot.audit.node_load import LoadQuestion, load_findings

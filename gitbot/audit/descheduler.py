@@ -2,8 +2,7 @@
 
 Source: kubernetes-sigs/descheduler, pkg/framework/plugins/nodeutilization (a node is over if any
 resource is above its target threshold, under if none is above its threshold; deviations count from
-the average and stay within 0..100), and openshift/cluster-kube-descheduler-operator for the profile
-KubeVirtRelieveAndMigrate.
+the average and stay within 0..100).
 """
 
 from __future__ import annotations
@@ -11,36 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 from gitbot.constraints.scheduler.world import World
-from gitbot.documents import read_kubernetes_yaml
-from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import at, condition_of, labels_of, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.load import PERCENT, ClusterLoad
-from gitbot.model.text.decoding import decoding
 from gitbot.model.text.instants import format_instant
 
-_POLICY, _CONFIG_MAP, _OPERATOR = "DeschedulerPolicy", "ConfigMap", "KubeDescheduler"
-_RELIEVE = ("KubeVirtRelieveAndMigrate", "DevKubeVirtRelieveAndMigrate")
-_DEVIATIONS = {
-    "": (0, 10),
-    "Low": (10, 10),
-    "Medium": (20, 20),
-    "High": (30, 30),
-    "AsymmetricLow": (0, 10),
-    "AsymmetricMedium": (0, 20),
-    "AsymmetricHigh": (0, 30),
-}
 PREDICTIVE = "Predictive"
 """The operator's mode that evicts nothing, and its default."""
-_COMBINED = "MetricResource"
-_COOLDOWN = "15 minutes to 6 hours"
-"""By KubevirtMigrationAware: min(6 h, max(15 min, the last migration) * 2 ** (migrations - 1)).
-
-Source: openshift/descheduler, kubevirt-descheduler-plugins, kubevirtmigrationaware/defaults.go.
-"""
+COMBINED = "MetricResource"
+"""The one resource of a Prometheus query."""
 SCHEDULABLE = {"kubevirt.io/schedulable": "true"}
 
 
@@ -101,95 +81,6 @@ class Classification:
         return tuple(item for item in self.nodes if item.kind == kind)
 
 
-def read_policy(file: str, data: bytes) -> tuple[Utilization, ...]:
-    """The LowNodeUtilizations of a DeschedulerPolicy, a ConfigMap with one, or a KubeDescheduler.
-
-    Raises SnapshotError if the file has none of these, and InvalidInput if it is not YAML.
-    """
-    documents = read_kubernetes_yaml(data, file)
-    kinds = [str(at(item, "kind")) for item in documents if isinstance(item, Mapping)]
-    if not set(kinds) & {_POLICY, _CONFIG_MAP, _OPERATOR}:
-        found = ", ".join(kinds) or "no object"
-        raise SnapshotError(
-            f"{file}: found {found}, expected {_POLICY}, {_OPERATOR}, or a ConfigMap with a policy",
-            hint="kubectl get configmap -n kube-system descheduler -o yaml",
-        )
-    try:
-        return tuple(found for item in documents for found in _of_object(file, item))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise SnapshotError(f"{file}: the policy has another form: {error!r}") from error
-
-
-def policies_in(snapshot: ClusterSnapshot) -> tuple[Utilization, ...]:
-    """The policies of the cluster's own KubeDescheduler, if it has one. Raises SnapshotError."""
-    found: list[Utilization] = []
-    for obj in snapshot.of(_OPERATOR):
-        with decoding(_OPERATOR, obj):
-            found += _of_object("", obj)
-    return tuple(found)
-
-
-def _of_object(file: str, item: Mapping[str, Any]) -> Iterator[Utilization]:
-    match item.get("kind"):
-        case "ConfigMap":
-            for key, text in sorted((item.get("data") or {}).items()):
-                if "DeschedulerPolicy" in text:
-                    yield from read_policy(f"{file}: data.{key}", text.encode())
-        case "DeschedulerPolicy":
-            yield from _of_profiles(item)
-        case "KubeDescheduler":
-            spec = item.get("spec") or {}
-            wanted = set(spec.get("profiles") or ())
-            mode = str(spec.get("mode") or PREDICTIVE)
-            if not wanted.isdisjoint(_RELIEVE):
-                given = at(spec, "profileCustomizations", "devDeviationThresholds") or ""
-                under, over = _DEVIATIONS[str(given)]
-                yield Utilization(
-                    under={_COMBINED: Fraction(under)},
-                    over={_COMBINED: Fraction(over)},
-                    deviation=True,
-                    basis="combined",
-                    labels=SCHEDULABLE,
-                    mode=mode,
-                    name=_RELIEVE[0],
-                    cooldown=_COOLDOWN,
-                )
-
-
-def _of_profiles(policy: Mapping[str, Any]) -> Iterator[Utilization]:
-    for profile in policy.get("profiles") or ():
-        enabled = at(profile, "plugins", "balance", "enabled", default=())
-        for plugin in profile.get("pluginConfig") or ():
-            if plugin.get("name") != "LowNodeUtilization" or plugin["name"] not in enabled:
-                continue
-            args = plugin.get("args") or {}
-            yield Utilization(
-                under=_percents(args.get("thresholds") or {}),
-                over=_percents(args.get("targetThresholds") or {}),
-                deviation=bool(args.get("useDeviationThresholds")),
-                basis=_basis(args.get("metricsUtilization") or {}),
-                labels=_equals(str(policy.get("nodeSelector") or "")),
-                spare=int(args.get("numberOfNodes") or 0),
-                excluded=tuple(at(args, "evictableNamespaces", "exclude", default=())),
-            )
-
-
-def _percents(given: Mapping[str, Any]) -> dict[str, Fraction]:
-    return {str(name): Fraction(str(value)) for name, value in sorted(given.items())}
-
-
-def _basis(metrics: Mapping[str, Any]) -> str:
-    if metrics.get("source") == "Prometheus":
-        return "combined"
-    return "load" if metrics.get("metricsServer") or metrics.get("source") else "requests"
-
-
-def _equals(selector: str) -> dict[str, str]:
-    """The equalities of a selector; other requirements are ignored."""
-    pairs = (part.partition("=") for part in selector.split(",") if "!" not in part)
-    return {key.strip(): value.lstrip("=").strip() for key, sign, value in pairs if sign}
-
-
 def classify(asked: Utilization, snapshot: ClusterSnapshot, load: ClusterLoad) -> Classification:
     """The plugin's result. A node without a needed value is unknown, never guessed."""
     nodes = {
@@ -231,7 +122,7 @@ def _usage(
     for name in nodes:
         free, use = world.free(name), dict[str, Fraction]()
         for resource in asked.over:
-            measured = load.of(name).get("combined" if resource == _COMBINED else resource)
+            measured = load.of(name).get("combined" if resource == COMBINED else resource)
             if asked.basis != "requests" and resource != "pods":
                 if measured is not None:
                     use[resource] = Fraction(measured.amount, PERCENT)
@@ -258,7 +149,7 @@ def _classified(
     said = []
     for resource in above or use:
         low, high = limits[resource]
-        value = load.of(name).get("combined" if resource == _COMBINED else resource)
+        value = load.of(name).get("combined" if resource == COMBINED else resource)
         source = "by requests"
         if asked.basis != "requests" and value is not None:
             source = f"{value.source} at {format_instant(value.time)}"

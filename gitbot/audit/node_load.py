@@ -10,8 +10,8 @@ from gitbot.audit.descheduler import (
     Classification,
     Utilization,
     classify,
-    policies_in,
 )
+from gitbot.audit.descheduler_policy import policies_in
 from gitbot.audit.finding import AuditFinding, about, about_vm
 from gitbot.constraints.explanation import Explainer, Explanation
 from gitbot.constraints.load.measures import loads_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from gitbot.audit.descheduler import PREDICTIVE, policies_in
+from gitbot.audit.descheduler import PREDICTIVE
+from gitbot.audit.descheduler_policy import policies_in
 from gitbot.audit.finding import AuditFinding, about
 from gitbot.kubernetes.labels import APP_NAME, MANAGED_BY
 from gitbot.kubernetes.names import NamespacedName

@@ -12,7 +12,7 @@ ROOMS = {
     "__init__": 3,
     "__main__": 85,
     "adapters": 7_040,
-    "audit": 1_546,
+    "audit": 1_645,
     "calendar": 1_414,
     "cli": 7_204,
     "constraints": 9485,
@@ -22,7 +22,7 @@ ROOMS = {
     "intents": 5_502,
     "kubernetes": 507,
     "kubevirt": 2_523,
-    "model": 3_230,
+    "model": 3_231,
     "planner": 6_632,
     "policy": 4_080,
     "ports": 554,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_196,
     "wiring": 1_099,
-    "workflows": 12_417,
+    "workflows": 12_428,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

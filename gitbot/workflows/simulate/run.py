@@ -164,6 +164,12 @@ class Simulation:
         new, found = read_intents({path: data}, self._revision.settings, cluster)
         if any(map(stops, found)):
             raise InvalidInput("\n".join(str(replace(item, file=file)) for item in found))
+        for intent in new.intents:
+            # an intent that is not a rule would read as a rule that changes nothing
+            if not compile_rules(replace(new, intents=(intent,)), self._instances)[0]:
+                raise UsageError(
+                    f"{file}: found {intent.ref.id}, expected rules such as a PlacementRule"
+                )
         ids = {intent.ref.id for intent in new.intents}
         kept = [intent for intent in own if intent.ref.id not in ids]
         every = IntentSet(cluster=cluster, intents=tuple(sorted([*kept, *new.intents], key=_order)))

@@ -1,12 +1,13 @@
 """`audit --load`: nodes classified as a descheduler would, and the VMs that could relieve them."""
 
+import json
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from gitbot.audit import LoadQuestion, load_findings
-from gitbot.audit.descheduler import Utilization, classify, read_policy
+from gitbot.audit import LoadQuestion, load_findings, read_policy
+from gitbot.audit.descheduler import Utilization, classify
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -146,7 +147,46 @@ def test_policies_are_read_from_policy_config_map_and_operator() -> None:
     assert relieve.acts
     (quiet,) = read_policy("k.yaml", OPERATOR.replace("mode: Automatic, ", "").encode())
     assert not quiet.acts
-    assert read_policy("off.yaml", POLICY.replace("[LowNode", "[HighNode").encode()) == ()
+    listed = "kind: List\nitems:\n- " + OPERATOR.strip().replace("\n", "\n  ")
+    assert read_policy("l.yaml", listed.encode()) == (relieve,)
+
+
+def of_operator(**spec: object) -> Utilization:
+    text = json.dumps({"kind": "KubeDescheduler", "spec": spec})
+    (policy,) = read_policy("k.yaml", text.encode())
+    return policy
+
+
+def of_query(percent: int) -> dict[str, Fraction]:
+    return {"MetricResource": Fraction(percent)}
+
+
+def test_lifecycle_profiles_of_the_operator_count_requests_against_fixed_thresholds() -> None:
+    plain = of_operator(profiles=["LongLifecycle"])
+    assert plain.under == dict.fromkeys(("cpu", "memory", "pods"), Fraction(20))
+    assert plain.over == dict.fromkeys(("cpu", "memory", "pods"), Fraction(50))
+    assert (plain.basis, plain.deviation) == ("requests", False)
+    given = {"devLowNodeUtilizationThresholds": "High", "devActualUtilizationProfile": "query:q"}
+    measured = of_operator(profiles=["LifecycleAndUtilization"], profileCustomizations=given)
+    assert (measured.under, measured.over) == (of_query(40), of_query(70))
+    assert measured.basis == "combined"
+
+
+def test_fixed_thresholds_replace_the_deviation_of_relieve_and_migrate() -> None:
+    given = {"devLowNodeUtilizationThresholds": "Low"}
+    policy = of_operator(profiles=["KubeVirtRelieveAndMigrate"], profileCustomizations=given)
+    assert (policy.under, policy.over) == (of_query(10), of_query(30))
+    assert not policy.deviation
+
+
+V1ALPHA1 = """
+apiVersion: descheduler/v1alpha1
+kind: DeschedulerPolicy
+strategies:
+  LowNodeUtilization:
+    enabled: true
+    params: {nodeResourceUtilizationThresholds: {thresholds: {cpu: 20}}}
+"""
 
 
 @pytest.mark.parametrize(
@@ -155,9 +195,20 @@ def test_policies_are_read_from_policy_config_map_and_operator() -> None:
         ("kind: Pod", "f: found Pod, expected DeschedulerPolicy"),
         ("[]", "f: found no object"),
         (OPERATOR.replace("High", "Extreme"), "f: the policy has another form: KeyError"),
+        (OPERATOR.replace("High", "High, devLowNodeUtilizationThresholds: Low"), "expected one"),
+        (OPERATOR.replace("KubeVirtRelieveAndMigrate", "CompactAndScale"), "HighNodeUtilization"),
+        (OPERATOR.replace("KubeVirtRelieveAndMigrate", "AffinityAndTaints"),
+         "found AffinityAndTaints in spec.profiles, expected an enabled LowNodeUtilization"),
+        ("kind: ConfigMap\ndata: {a: b}", "f: found no plugin that compares the load of nodes"),
+        (V1ALPHA1, "found apiVersion descheduler/v1alpha1, expected descheduler/v1alpha2"),
+        (POLICY.replace("[LowNode", "[HighNode"), "f: found HighNodeUtilization in p"),
+        (POLICY.replace("  plugins", "    plugins"), "LowNodeUtilization in p, not enabled"),
+        (POLICY.replace("pluginConfig", "pluginConfigs"), "in p without a pluginConfig"),
+        (POLICY.replace("targetThresholds", "target"), "expected the same resources"),
+        (POLICY.replace("pool=vms", "pool in (a)"), "nodeSelector: found 'pool in"),
     ],
-)
-def test_a_file_without_a_policy_is_refused(text: str, said: str) -> None:
+)  # fmt: skip
+def test_a_file_without_a_policy_that_is_understood_is_refused(text: str, said: str) -> None:
     with pytest.raises(SnapshotError, match=said):
         read_policy("f", text.encode())
 
