@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gitbot.audit.finding import AuditFinding, about_vm
-from gitbot.audit.unpin import pin_of
+from gitbot.audit.unpin import NodePin, pin_of
 from gitbot.constraints.audit_placement import PlacedPod
 from gitbot.constraints.moves.instances import Instance, Instances
 from gitbot.constraints.rules.rule_parts import NodePart
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import Json, at
+from gitbot.kubernetes.objects import Json, at, labels_of
 from gitbot.model.cluster.scheduling import HOSTNAME
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Severity
@@ -43,15 +43,18 @@ def pins(
         spec: Json = vmi.get("spec") or {}
         pin = pin_of(spec)
         if pin is not None and not _declared(rules, placed.vm):
+            node = _pinned_to(pin, instances)
+            # a VM may run elsewhere: a node selector that changes moves no VM
+            where = "keeps it on" if node == placed.node else "allows no other node than"
             yield about_vm(
                 "audit/pin",
                 Severity.WARNING,
                 placed.vm,
                 node=placed.node,
-                message=f"its own spec keeps it on {placed.node}: {pin.words}",
+                message=f"its own spec {where} {node}: {pin.words}",
                 hint="`gitbot audit --propose` takes that out of the VM's manifest; `gitbot move "
-                f"vm/{placed.vm.name} -n {placed.vm.namespace} --to {placed.node}` asks for it "
-                f"once, a PlacementRule with nodeAffinity {HOSTNAME} In [{placed.node}] for good",
+                f"vm/{placed.vm.name} -n {placed.vm.namespace} --to {node}` asks for it "
+                f"once, a PlacementRule with nodeAffinity {HOSTNAME} In [{node}] for good",
             )
         left = _left_over(placed, spec)
         if left:
@@ -63,6 +66,14 @@ def pins(
                 message=f"its pod still carries the addedNodeSelector of a migration: {left}",
                 hint="it has no effect, and the next migration drops it",
             )
+
+
+def _pinned_to(pin: NodePin, instances: Instances) -> str:
+    """The node that a pin means; what it asks for if no node is called that."""
+    found = (
+        name for name, node in instances.nodes.items() if pin.host == labels_of(node).get(HOSTNAME)
+    )
+    return pin.host if pin.host in instances.nodes else next(found, pin.host)
 
 
 def _declared(rules: Sequence[RuleConstraint], vm: NamespacedName) -> bool:

@@ -25,9 +25,10 @@ _TEMPLATE = ("spec", "template", "spec")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePin:
-    """A pin in words, and the largest part of the spec that consists only of it."""
+    """A pin in words, the name it asks for, and the largest part of the spec that is only it."""
 
     words: str
+    host: str
     path: Path
 
     @property
@@ -47,7 +48,7 @@ def pin_of(spec: Json) -> NodePin | None:
     host = at(spec, "nodeSelector", HOSTNAME)
     if host is not None:
         path = _largest(spec, ["nodeSelector", HOSTNAME])
-        return NodePin(words=f"nodeSelector {HOSTNAME}={host}", path=path)
+        return NodePin(words=f"nodeSelector {HOSTNAME}={host}", host=str(host), path=path)
     terms = at(spec, *_TERMS)
     if not isinstance(terms, list) or len(terms) != 1:
         return None  # other terms allow other nodes
@@ -57,7 +58,8 @@ def pin_of(spec: Json) -> NodePin | None:
             named = key in (HOSTNAME, "metadata.name") and item.get("operator") == "In"
             if named and len(values) == 1:
                 path = _largest(spec, [*_TERMS, 0, kind, number])
-                return NodePin(words=f"node affinity {key} in ({values[0]})", path=path)
+                words = f"node affinity {key} in ({values[0]})"
+                return NodePin(words=words, host=str(values[0]), path=path)
     return None
 
 

@@ -202,7 +202,9 @@ class InterPodAffinity(Filter):
         """A pod by name, or as the source of the migration that the new pod belongs to."""
         vmi = self._pod.labels.get(CREATED_BY)
         own = vmi is not None and pod.labels.get(CREATED_BY) == vmi
-        return f"its own running pod {pod.name.name}" if own else str(pod.name)
+        if own:
+            return f"its own {'terminating' if pod.terminating else 'running'} pod {pod.name.name}"
+        return f"{pod.name}{_ending(pod)}"
 
     def _repelling(self, labels: Mapping[str, str]) -> tuple[str, ...]:
         lines = []
@@ -219,7 +221,7 @@ class InterPodAffinity(Filter):
             return known
         term = self._existing[place][0]
         owners = [
-            (pod.name, number)
+            (f"{pod.name}{_ending(pod)}", number)
             for number in self._existing_by_domain[place, value]
             for pod in self._state.pods_on(number)
             if term in pod.affinity.required_anti
@@ -230,6 +232,11 @@ class InterPodAffinity(Filter):
             f"{domain_words(term.topology_key, value)}{_more(len(owners) - 1)}"
         )
         return found
+
+
+def _ending(pod: Pod) -> str:
+    """A pod in the way that will go by itself is called so; kube-scheduler counts it until then."""
+    return " (terminating)" if pod.terminating else ""
 
 
 def at_odds(state: State, pod: Pod, node: int) -> Iterator[Pod]:

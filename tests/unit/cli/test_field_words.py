@@ -1,0 +1,49 @@
+"""The commands' words on shapes of real clusters: leftovers, pods that end, queues."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.kubernetes.objects import KubernetesObject
+from tests.doubles.problems import node, vm
+from tests.unit.cli.desk import typed
+
+HOST = "kubernetes.io/hostname"
+APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "db"}}}
+        ]
+    }
+}
+
+
+def written(folder: Path, *objects: KubernetesObject | tuple[KubernetesObject, ...]) -> str:
+    items: list[Any] = []
+    for item in objects:
+        items.extend(item) if isinstance(item, tuple) else items.append(item)
+    file = folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("runs_on", "words"),
+    [("n1", "allows no other node than n2"), ("n2", "keeps it on n2")],
+)
+def test_a_pin_says_which_node_it_is_a_pin_to(tmp_path: Path, runs_on: str, words: str) -> None:
+    left = vm("web", on=runs_on, node_selector={HOST: "n2"})
+    scene = written(tmp_path, node("n1"), node("n2"), node("n3"), left)
+    said = typed("audit", "--no-intents", "--rule", "audit/pin", "-o", "wide", "--snapshot", scene)
+    assert f"its own spec {words}: nodeSelector {HOST}=n2" in said.out, said.text
+    assert "--to n2`" in said.out
+
+
+def test_a_launcher_pod_that_ends_is_called_terminating(tmp_path: Path) -> None:
+    old = vm("db-2", on="n2", labels={"app": "db"})
+    old[-1]["metadata"]["deletionTimestamp"] = "2026-12-01T00:59:00Z"
+    scene = written(tmp_path, node("n1"), node("n2"), vm("db-1", on="n1", affinity=APART), old)
+    said = typed("explain", "db-1", "--snapshot", scene)
+    assert f"already holds default/{old[-1]['metadata']['name']} (terminating) on n2" in said.out
