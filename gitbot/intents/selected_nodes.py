@@ -97,7 +97,7 @@ def target_errors(
 def already_there(
     intent: Intent, vms: tuple[NamespacedName, ...], target: Target, instances: Instances
 ) -> Iterator[Finding]:
-    """A warning about VMs that are on a node of the target and so do not move."""
+    """A warning about VMs that are on a node of the target, so that the request has no move."""
     if target.anywhere:
         return
     nodes = instances.domains.nodes
@@ -112,5 +112,5 @@ def already_there(
     ]
     if there:
         listed = first_of([f"{vm.name} on {instances[vm].node}" for vm in there], _SHOWN)
-        message = f"already where the request wants them: {listed}; they stay"
+        message = f"already where the request wants them: {listed}; it moves none of them"
         yield warning(intent, _TARGET, "already-there", message)

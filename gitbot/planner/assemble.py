@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gitbot.constraints.rules.zone_anti_affinity import all_apart
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.grouping import grouped
 from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move
 from gitbot.model.plan.plan import (
     Hold,
@@ -19,10 +20,11 @@ from gitbot.model.plan.plan import (
     SnapshotRef,
     Wave,
 )
-from gitbot.model.plan.problem import HealRule
+from gitbot.model.plan.problem import HealRule, MoveVms
 from gitbot.planner.bounds import bound
 from gitbot.planner.checks import checks_of
-from gitbot.planner.plan_types import Draft, Step, in_any_order
+from gitbot.planner.holds import hold as hold_of
+from gitbot.planner.plan_types import Blocker, Draft, Step, in_any_order
 from gitbot.planner.schedule.dependencies import ties
 from gitbot.planner.schedule.schedule import Timed, Timetable
 from gitbot.planner.schedule.waves import waves_of
@@ -38,11 +40,14 @@ def assemble(board: PlanState, drafts: Sequence[Draft], found: Timetable) -> Pla
     hard = {rule.ref.id for rule in facts.rules if rule.required}
     heals = (goal for goal in problem.goals if isinstance(goal, HealRule))
     wishes = {goal.request.id for goal in heals if goal.rule.id not in hard}
-    holds = _sorted_holds(
+    held = (
         replace(hold, asked=hold.asked and hold.request not in wishes)
         for draft in drafts
         for hold in draft.holds
     )
+    own = grouped((move.vm, move) for move in moves)
+    beside = (_beside(hold, own.get(hold.vm, ())) for hold in held)
+    holds = _sorted_holds((*beside, *_taken_away(board, moves)))
     rules = _rules(board, [item.planned.step for item in timed])
     return PlacementPlan(
         cluster=problem.cluster,
@@ -133,6 +138,40 @@ def _move(
 
 def _sorted_holds(holds: Iterable[Hold]) -> tuple[Hold, ...]:
     return tuple(sorted(holds, key=lambda hold: (hold.request, hold.vm, hold.code)))
+
+
+def _beside(hold: Hold, moves: Sequence[Move]) -> Hold:
+    """The hold, which says what it is about if the plan moves its VM all the same."""
+    if not moves:
+        return hold
+    own = [move.to.node for move in moves if move.request == hold.request]
+    if own:
+        told = f"the plan moves it to {own[-1]}; this is about its next move, from there"
+    else:
+        told = f"the plan moves it to {moves[-1].to.node}, but for {_who(moves[-1])}"
+    return replace(hold, reason=f"{hold.reason}; {told}")
+
+
+def _who(move: Move) -> str:
+    return f"{move.intent.kind} {move.intent.name}"
+
+
+def _taken_away(board: PlanState, moves: Sequence[Move]) -> Iterator[Hold]:
+    """A hold for each VM that is where a request wants it, and that other goals move away."""
+    facts = board.facts
+    ends = {move.vm.namespaced_name: move for move in moves}
+    for goal in facts.problem.goals:
+        if not isinstance(goal, MoveVms) or goal.balance or goal.target.anywhere:
+            continue
+        wanted = facts.matching(goal.target)
+        for vm in sorted(ends.keys() & set(goal.vms)):
+            last = ends[vm]
+            if facts.homes.get(vm) in wanted and last.to.node not in wanted:
+                there = f"it is on {facts.homes[vm]}, as asked"
+                reason = f"{there}, but {_who(last)} moves it to {last.to.node}"
+                hint = "once that is done, a request moves it again"
+                why = Blocker(code="taken-away", reason=reason, hint=hint)
+                yield hold_of(facts, goal.request, vm, why, asked=False)
 
 
 def _rules(board: PlanState, steps: Sequence[Step]) -> tuple[RuleState, ...]:

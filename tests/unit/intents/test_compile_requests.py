@@ -75,13 +75,13 @@ def test_goals(spec: str, vms: str, target: Target, pin: Pin) -> None:
           "see node labels")]),
         ("{vms: {names: [db-1]}, target: {node: n1}}", 1,
          [("warning already-there spec.target: already where the request wants them: "
-          "db-1 on n1; they stay")]),
+          "db-1 on n1; it moves none of them")]),
         ("{vms: {selector: {matchLabels: {tier: cache}}}}", 0,
          [("error selects-nothing spec.vms.selector: selects no running VM in namespace "
           "a; selectors read the labels of VMIs; see kubectl get vmi --show-labels")]),
         ("{vms: {selector: {matchLabels: {tier: db}}, maxCount: 1}}", 0,
          [("error blast-radius spec.vms.maxCount: selects 2 VMs, more than maxCount 1: "
-          "all are held; narrow the selector, or raise maxCount")]),
+          "the request moves none; narrow the selector, or raise maxCount")]),
         ("{vms: {onNode: n9}}", 0,
          ['error unknown-node spec.vms.onNode: there is no node "n9"; see kubectl get nodes']),
         ("{vms: {onNode: n3}}", 0,

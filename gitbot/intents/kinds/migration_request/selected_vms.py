@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.moves.instances import Instance, Instances
 from gitbot.constraints.rules.zone_anti_affinity import select_vms
 from gitbot.documents import Path
 from gitbot.intents.intent import Intent
@@ -18,9 +18,10 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.model.plan.findings import Finding
-from gitbot.model.text.wording import nearest
+from gitbot.model.text.wording import first_of, nearest
 
 _VMS: Path = ("spec", "vms")
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +91,20 @@ def _on_node(intent: Intent, node: str, instances: Instances) -> SelectedVms:
     return SelectedVms(findings=(warning(intent, path, "nothing-to-do", message),))
 
 
+def _not_running(intent: Intent, path: Path, left: Sequence[Instance]) -> Iterator[Finding]:
+    if not left:
+        return
+    listed = first_of([f"{item.name.name} ({_state(item)})" for item in left], _SHOWN)
+    message = f"selects VMs that run on no node, and leaves them out: {listed}"
+    yield warning(intent, path, "not-running", message, "a request moves running VMs only")
+
+
+def _state(item: Instance) -> str:
+    if item.vmi is not None:
+        return phase_of(item.vmi)
+    return str(at(item.vm, "status", "printableStatus", default="Stopped"))
+
+
 def _selected(
     intent: Intent, selector: dict[str, Any], most: int | None, instances: Instances
 ) -> SelectedVms:
@@ -97,7 +112,10 @@ def _selected(
     namespace = intent.ref.namespace
     matching = select_vms(instances, namespace, selector)
     found = tuple(sorted(vm for vm in matching if instances[vm].node))
-    findings = tuple(machine_label_findings(intent, path, selector, instances))
+    findings = (
+        *machine_label_findings(intent, path, selector, instances),
+        *_not_running(intent, path, [instances[vm] for vm in sorted(matching - set(found))]),
+    )
     if not found:
         message = f"selects no running VM in namespace {namespace}"
         hint = "selectors read the labels of VMIs; see kubectl get vmi --show-labels"
@@ -105,7 +123,7 @@ def _selected(
             findings=(*findings, error(intent, path, "selects-nothing", message, hint))
         )
     if most is not None and len(found) > most:
-        message = f"selects {len(found)} VMs, more than maxCount {most}: all are held"
+        message = f"selects {len(found)} VMs, more than maxCount {most}: the request moves none"
         hint = "narrow the selector, or raise maxCount"
         wide = error(intent, (*_VMS, "maxCount"), "blast-radius", message, hint)
         return SelectedVms(findings=(*findings, wide))

@@ -24,7 +24,7 @@ class VmsSpec(Value):
         default=None, description="By the labels of the VMIs.", json_schema_extra=NOT_EMPTY
     )
     max_count: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
-        default=None, description="With selector: hold everything if it selects more VMs."
+        default=None, description="With selector: move no VM if it selects more."
     )
     on_node: Name | None = Field(default=None, description="All VMs of the namespace on that node.")
 
