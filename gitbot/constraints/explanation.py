@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gitbot.constraints.load.ranking import Ranked, Ranking
 from gitbot.constraints.moves.instances import Instance, Instances
 from gitbot.constraints.moves.prediction_caveats import pod_checks
-from gitbot.constraints.moves.target_pod import start_object, target_object
+from gitbot.constraints.moves.target_pod import launcher_of, start_object, target_object
 from gitbot.constraints.moves.vm_warnings import vm_checks
 from gitbot.constraints.scheduler.verdicts import Judgement, NodeScore
 from gitbot.constraints.scheduler.world import World
@@ -84,7 +84,8 @@ class Explainer:
             obj = waiting or start_object(self.instances, instance)
         kind = "VirtualMachine" if instance.vmi is None else "VirtualMachineInstance"
         estimated = instance.source_pod is None and waiting is None
-        pod = replace(Pod.from_object(obj, estimated=estimated), limits=limits_of(obj))
+        pod = launcher_of(self.instances, instance, obj, estimated=estimated)
+        pod = pod.replace(limits=limits_of(obj))
         checks = vm_checks(self.instances, instance, pod, selector, self.world)
         return self._answer(kind, name, obj, pod, checks)
 

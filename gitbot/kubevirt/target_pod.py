@@ -33,15 +33,17 @@ def source_pod(
     quotas: Sequence[KubernetesObject] = (),
     claims: Mapping[str, KubernetesObject] | None = None,
     classes: ClassObjects | None = None,
+    state_claim: str | None = None,
 ) -> dict[str, Any]:
     """The launcher pod that starts this VMI.
 
     `quotas` are the ResourceQuotas and `claims` the PersistentVolumeClaims (by name) of its
-    namespace; `classes` is what the API server's defaulting looks up.
+    namespace; `classes` is what the API server's defaulting looks up; `state_claim` is the claim
+    with TPM and EFI state (state_storage.py), None for the one that the VMI names.
     """
     around = Surroundings(namespace=namespace_object or {}, quotas=tuple(quotas))
     pod = launcher_pod(vmi, kubevirt, around=around, claims=claims)
-    pod["spec"]["volumes"] += _state_volume(vmi, None)
+    pod["spec"]["volumes"] += _state_volume(vmi, None, state_claim)
     return stored_pod(pod, classes or ClassObjects())
 
 
@@ -57,13 +59,14 @@ def target_pod(
     claims: Mapping[str, KubernetesObject] | None = None,
     classes: ClassObjects | None = None,
     containers: Sequence[Json] | None = None,
+    state_claim: str | None = None,
 ) -> dict[str, Any]:
     """The target pod of a migration of this VMI, without a node.
 
     `source_pod` is the live launcher pod: a host-model guest keeps the CPU labels of that pod. If
     it is None, the labels of `source_node` are used, as on a first migration. `migration` needs
     `spec.addedNodeSelector` and, for the pod's labels, name and UID. `containers` as in
-    `launcher_pod`.
+    `launcher_pod`, `state_claim` as in `source_pod`.
     """
     around = Surroundings(namespace=namespace_object or {}, quotas=tuple(quotas))
     pod = launcher_pod(
@@ -75,7 +78,7 @@ def target_pod(
         containers=containers,
     )
     metadata, spec = pod["metadata"], pod["spec"]
-    spec["volumes"] = [*spec["volumes"], *_state_volume(vmi, source_pod)]
+    spec["volumes"] = [*spec["volumes"], *_state_volume(vmi, source_pod, state_claim)]
     own_pods = {"matchLabels": {names.CREATED_BY: uid_of(vmi)}}
     term = {"labelSelector": own_pods, "topologyKey": names.HOSTNAME}
     spec["affinity"] = with_anti_affinity(spec.get("affinity"), [term])
@@ -90,8 +93,13 @@ def target_pod(
     return stored_pod(pod, classes or ClassObjects())
 
 
-def _state_volume(vmi: KubernetesObject, source_pod: KubernetesObject | None) -> list[Any]:
-    """The claim with TPM and EFI state. On shared storage both pods use it."""
+def _state_volume(
+    vmi: KubernetesObject, source_pod: KubernetesObject | None, named: str | None
+) -> list[Any]:
+    """The volume with TPM and EFI state."""
+    if named is not None:
+        claim = {"claimName": named}
+        return [{"name": "vm-state", "persistentVolumeClaim": claim}] if named else []
     volumes = at(source_pod, "spec", "volumes", default=[])
     kept = [volume for volume in volumes if volume.get("name") == "vm-state"]
     for status in () if kept else at(vmi, "status", "volumeStatus", default=[]):

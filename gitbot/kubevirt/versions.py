@@ -60,6 +60,7 @@ SOURCES: Mapping[str, str] = {
     "pkg/defaults/defaults.go": "simulation.kubevirt.instance_defaults",
     "pkg/hypervisor/kvm/hypervisorbackend.go": "kubevirt.memory_overhead",
     "pkg/network/resources": "kubevirt.memory_overhead",
+    "pkg/storage/backend-storage/backend-storage.go": "kubevirt.state_storage",
     "pkg/util/migrations/migrations.go": "kubevirt.limits",
     "pkg/util/webhooks": "kubevirt.admission",
     "pkg/virt-api/rest/lifecycle.go": "rendering.migration simulation.kubevirt.new_migration",
@@ -73,13 +74,13 @@ SOURCES: Mapping[str, str] = {
     f"{_SERVICES}/renderresources.go": "kubevirt.compute_resources kubevirt.containers",
     f"{_SERVICES}/serialconsolelog.go": "kubevirt.containers",
     f"{_SERVICES}/template.go": (
-        "kubevirt.containers kubevirt.launcher_pod kubevirt.node_selector "
-        "kubevirt.target_pod simulation.kubevirt.attachment_pod"
+        "kubevirt.attachment_pod kubevirt.containers kubevirt.launcher_pod "
+        "kubevirt.node_selector kubevirt.target_pod simulation.kubevirt.attachment_pod"
     ),
     f"{_WATCH}/drain/evacuation/evacuation.go": "simulation.kubevirt.evacuation",
     f"{_WATCH}/migration/migration.go": (
-        "kubevirt.launcher_pod kubevirt.limits kubevirt.target_pod "
-        "simulation.kubevirt.attachment_pod simulation.kubevirt.backoff "
+        "constraints.scheduler.filters.attachment kubevirt.launcher_pod kubevirt.limits "
+        "kubevirt.target_pod simulation.kubevirt.attachment_pod simulation.kubevirt.backoff "
         "simulation.kubevirt.hand_off simulation.kubevirt.host_model_alert "
         "simulation.kubevirt.migration_actions simulation.kubevirt.migration_blockers "
         "simulation.kubevirt.migration_controller simulation.kubevirt.migration_phases "

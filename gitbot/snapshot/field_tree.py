@@ -90,6 +90,8 @@ ANNOTATIONS = frozenset(
         "node-labeller.kubevirt.io/skip-node",
         "pv.kubernetes.io/bind-completed",
         "storage.alpha.kubernetes.io/migrated-plugins",
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.kubevirt.io/is-default-virt-class",
         "volume.beta.kubernetes.io/storage-class",
         "volume.kubernetes.io/selected-node",
     }

@@ -15,7 +15,7 @@ import numpy as np
 
 from gitbot.constraints.failure.placement_bound import PlacementBound
 from gitbot.constraints.moves.instances import Instance, Instances
-from gitbot.constraints.moves.target_pod import start_object, target_name
+from gitbot.constraints.moves.target_pod import launcher_of, start_object, target_name
 from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, controller_of, name_of
@@ -131,7 +131,11 @@ class LossSimulation:
         for item, pod in queue:
             if item is not None:
                 to = ends[pod.name]
-                why = "" if to or (told and not reasons) else _why(world, pod, lost)
+                why = _detached(world, pod, to) if to and pod.attachment else ""
+                if why:
+                    to = ""
+                elif not to and (reasons or not told):
+                    why = _why(world, pod, lost)
                 told = told or bool(why)
                 restarts.append(Restart(vm=item.name, source=item.node, to=to, why=why))
         unplaced = sum(item is None and not ends[pod.name] for item, pod in queue)
@@ -153,7 +157,8 @@ class LossSimulation:
             name = NamespacedName(namespace=vm.namespace, name=f"{vm.name}-{number}")
             like = replace(pod, name=name)
             node = _placed(world, like, nothing)
-            why = "" if node else _why(world, like, ())
+            why = _detached(world, like, node) if node else _why(world, like, ())
+            node = "" if why else node
             found.append(Restart(vm=name, source="", to=node, why=why))
         return tuple(found)
 
@@ -217,7 +222,9 @@ class LossSimulation:
         fresh = (
             replace(item, vmi=self._replica(item)) if item.vm is None else replace(item, vmi=None)
         )
-        pod = Pod.from_object(start_object(self._instances, fresh), estimated=True)
+        fresh = replace(fresh, node="")
+        obj = start_object(self._instances, fresh)
+        pod = launcher_of(self._instances, fresh, obj, estimated=True)
         name = target_name(item.name, 0)
         if item.source_pod is None:
             return pod.replace(name=name, node="")
@@ -244,7 +251,7 @@ class LossSimulation:
         owner = controller_of(self._objects.get(pod.name))
         if CREATED_BY in pod.labels or owner is None:
             return False
-        return owner.get("kind") not in ("DaemonSet", "Node")
+        return owner.get("kind") not in ("DaemonSet", "Node", "Pod")  # Pod: an attachment pod
 
     def _mask(self, nodes: Iterable[str]) -> Mask:
         columns = self._world.state.columns
@@ -307,7 +314,8 @@ def _ends(
 
 def _placed(world: World, pod: Pod, closed: Mask) -> str:
     """Place a pod where kube-scheduler would, the first by name among equals; "" if nowhere."""
-    numbers = np.flatnonzero(world.mask(pod) & ~closed)
+    alone = pod if pod.attachment is None else pod.replace(attachment=None)
+    numbers = np.flatnonzero(world.mask(alone) & ~closed)
     if not len(numbers):
         return ""
     best = int(numbers[0])
@@ -316,6 +324,16 @@ def _placed(world: World, pod: Pod, closed: Mask) -> str:
     node = world.state.columns.names[best]
     world.add(pod.replace(node=node), node)
     return node
+
+
+def _detached(world: World, pod: Pod, node: str) -> str:
+    """Why a placed pod's hotplugged volumes cannot be attached there; "" if they can."""
+    if pod.attachment is None:
+        return ""
+    before = world.fork()
+    before.remove(pod.name)
+    found = before.check(pod, node)
+    return f"kube-scheduler chooses {node}, where it waits: {found[0]}" if found else ""
 
 
 def _why(world: World, pod: Pod, lost: Collection[str]) -> str:

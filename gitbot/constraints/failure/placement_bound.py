@@ -62,6 +62,8 @@ class PlacementBound:
         shared = any(self._claims[pod.namespace, claim] > 1 for claim in pod.claims)
         if pod.affinity.required_pods or shared:
             return False  # depends on where the first of them is placed
+        if pod.attachment is not None:
+            return False  # kube-scheduler may choose a node where its volumes are not attached
         nodes = self._world.mask(pod) & ~closed
         open_now = int(nodes.sum())
         if open_now - self._most_closed_by_terms >= len(self._pods):

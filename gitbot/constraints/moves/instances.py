@@ -14,6 +14,7 @@ from gitbot.kubernetes.phases import is_final
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.kubevirt.pod_defaults import ClassObjects
+from gitbot.kubevirt.state_storage import ClusterStorage
 from gitbot.kubevirt.workload_updates import updates_to_come
 from gitbot.model.caches import LastValueCache, RowCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -104,6 +105,7 @@ class Instances(Mapping[NamespacedName, Instance]):
             namespace: {name_of(obj).name: obj for obj in objects}
             for namespace, objects in _by_namespace(snapshot.of("PersistentVolumeClaim")).items()
         }
+        self.storage = ClusterStorage(kubevirt=self.kubevirt, classes=snapshot.of("StorageClass"))
         self.domains = Domains(_nodes((obj,) for obj in snapshot.of("Node")))
         self.standing = tuple(role for role in roles if isinstance(role, StandingPod))
         self.migrations = snapshot.of("VirtualMachineInstanceMigration")

@@ -174,7 +174,8 @@ class MigrationState:
 
     def landings(self, vm: NamespacedName, pin: Pin, node: str) -> tuple[str, ...]:
         """The nodes from which the scheduler would choose for that pin now, sorted."""
-        return self.world.feasible(self.target_pod(vm, self.selector(pin, node)))
+        pod = self.target_pod(vm, self.selector(pin, node))
+        return self.world.feasible(pod.replace(attachment=None))
 
     def allowed(
         self, vm: NamespacedName, pin: Pin, target: Target | None = None

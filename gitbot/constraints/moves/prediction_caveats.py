@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gitbot.constraints.scheduler.filters.attachment import PLUGIN as HOTPLUG
 from gitbot.constraints.scheduler.filters.node_affinity import pinned_names
-from gitbot.constraints.scheduler.storage import is_bound
+from gitbot.constraints.scheduler.storage import class_of, is_bound, waits_for_consumer
 from gitbot.constraints.scheduler.verdicts import Judgement
 from gitbot.constraints.scheduler.versions import MINOR
 from gitbot.constraints.scheduler.world import World
@@ -41,6 +42,7 @@ def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
             f"in kube-scheduler {MINOR} (a defect there); the verdict follows it",
         )
     yield from _not_looked_at(pod, world)
+    yield from _attachment(judgement)
     yield from _sampling(pod, world, judgement)
     yield from _preemption(pod, world, judgement)
 
@@ -68,13 +70,34 @@ def _not_looked_at(pod: Pod, world: World) -> Iterator[Check]:
             "may find fewer nodes",
         )
     storage = world.state.facts.storage
-    named = ((name, storage.claim(pod.namespace, name)) for name in pod.claims)
+    named = ((name, storage.claim(pod, name)) for name in pod.claims)
     unbound = [name for name, claim in named if claim is not None and not is_bound(claim)]
     if unbound:
         yield warned(
             "storage-capacity",
             f"claims {', '.join(unbound)} are not bound yet: free capacity of storage "
             "(CSIStorageCapacity) is not looked at",
+        )
+    for name, claim in pod.new_claims.items():
+        if not waits_for_consumer(claim, storage):
+            yield warned(
+                "new-claim",
+                f"claim {name} is created before the pod, and its class {class_of(claim) or 'none'}"
+                " binds at once: the nodes that reach its volume are not known yet",
+            )
+
+
+def _attachment(judgement: Judgement) -> Iterator[Check]:
+    bad = [
+        verdict.node
+        for verdict in judgement.nodes
+        if verdict.rejections and all(item.plugin == HOTPLUG for item in verdict.rejections)
+    ]
+    if bad:
+        yield warned(
+            "hotplug-node",
+            "kube-scheduler does not look at the attachment pod: without a pin to a node it may "
+            f"choose {first_of(bad, 4)}, where the VM waits for its hotplugged volumes",
         )
 
 

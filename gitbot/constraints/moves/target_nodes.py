@@ -147,6 +147,8 @@ def answer(movable: LandingContext, vm: NamespacedName, pin: Pin, target: Target
         schedulable[own] = False
     wanted = _wanted(movable.world, target)
     kept = movable.rule_mask(vm, schedulable & wanted if pin is Pin.NODE else schedulable)
+    if (pod := movable.target_pod(vm)).attachment is not None:
+        kept &= movable.world.mask(pod)
     good = wanted & kept
     ok = schedulable & good
     if pin is not Pin.NODE:
@@ -220,9 +222,12 @@ def _schedulable(movable: LandingContext, vm: NamespacedName, pin: Pin) -> Mask:
     """Nodes that the filters accept for the pod with its pin.
 
     A pin narrows the domains that topology spread counts (nodeAffinityPolicy Honor), so pods with
-    such constraints are checked once for each value of the pin's label.
+    such constraints are checked once for each value of the pin's label. Without a pin to the node,
+    kube-scheduler may choose one where hotplugged volumes cannot be attached.
     """
     world, pod = movable.world, movable.target_pod(vm)
+    if pin is not Pin.NODE and pod.attachment is not None:
+        pod = pod.replace(attachment=None)
     key = _pin_key(movable, pin)
     if not key:
         return world.mask(pod)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gitbot.constraints.moves.instances import Instance, Instances
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
+from gitbot.kubevirt.attachment_pod import attachment_pod
 from gitbot.kubevirt.kubevirt_object import setting
+from gitbot.kubevirt.state_storage import StateClaim, state_claim
 from gitbot.kubevirt.target_pod import source_pod, target_pod
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.pod import Pod
@@ -55,10 +58,35 @@ def _target_of(instances: Instances, vmi_name: NamespacedName, added: Mapping[st
         if instance.node
         else start_object(instances, instance)
     )
-    pod = Pod.from_object(obj, estimated=instance.source_pod is None)
+    pod = launcher_of(instances, instance, obj, estimated=instance.source_pod is None)
     if vmi_name.namespace in instances.quotas:
         pod = pod.replace(limits=limits_of(obj))
     return pod.replace(name=target_name(vmi_name), node="", finished=False, terminating=False)
+
+
+def launcher_of(
+    instances: Instances, instance: Instance, obj: KubernetesObject, *, estimated: bool = False
+) -> Pod:
+    """A launcher pod that does not exist yet, with what KubeVirt creates beside it."""
+    pod = Pod.from_object(obj, estimated=estimated)
+    with decoding("VirtualMachineInstance", {"metadata": _metadata(instance)}):
+        vmi = _running_or_next(instance)
+        beside = attachment_pod(vmi, obj, instances.kubevirt)
+        state = _state_claim(instances, instance, vmi)
+    if state is not None and state.new is not None:
+        pod = pod.replace(new_claims={state.name: state.new})
+    return pod if beside is None else pod.replace(attachment=Pod.from_object(beside))
+
+
+def _running_or_next(instance: Instance) -> KubernetesObject:
+    return instance.vmi if instance.vmi is not None else _vmi_of(instance)
+
+
+def _state_claim(
+    instances: Instances, instance: Instance, vmi: KubernetesObject
+) -> StateClaim | None:
+    claims = instances.claims.get(instance.name.namespace, {})
+    return state_claim(vmi, instances.storage, claims, migrates=bool(instance.node))
 
 
 def target_name(vm: NamespacedName, number: int = 1) -> NamespacedName:
@@ -91,8 +119,9 @@ def _metadata(instance: Instance) -> Mapping[str, str]:
 def _target_object(
     instances: Instances, instance: Instance, added: Mapping[str, str], *, whole: bool
 ) -> KubernetesObject:
-    vmi = instance.vmi if instance.vmi is not None else _vmi_of(instance)
+    vmi = _running_or_next(instance)
     namespace = instance.name.namespace
+    state = _state_claim(instances, instance, vmi)
     held = instance.source_pod if not _resized(vmi) else None
     real: Mapping[str, Any] = (held or {}).get("spec") or {}
     if not isinstance(at(vmi, "spec", "domain", default={}), Mapping):
@@ -108,6 +137,7 @@ def _target_object(
         claims=instances.claims.get(namespace, {}),
         classes=instances.classes,
         containers=None if whole else real.get("containers") or None,
+        state_claim=state.name if state else "",
     )
     name = target_name(instance.name).name
     pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
@@ -123,13 +153,16 @@ def start_object(instances: Instances, instance: Instance) -> KubernetesObject:
 
 def _start_object(instances: Instances, instance: Instance) -> KubernetesObject:
     namespace = instance.name.namespace
+    vmi = _running_or_next(instance)
+    state = _state_claim(instances, replace(instance, node=""), vmi)
     pod = source_pod(
-        instance.vmi if instance.vmi is not None else _vmi_of(instance),
+        vmi,
         instances.kubevirt,
         instances.namespaces.get(namespace),
         quotas=instances.quotas.get(namespace, ()),
         claims=instances.claims.get(namespace, {}),
         classes=instances.classes,
+        state_claim=state.name if state else "",
     )
     name = target_name(instance.name, 0).name
     pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gitbot.constraints.scheduler.filters import (
+    attachment,
     inter_pod_affinity,
     node_affinity,
     node_name,
@@ -41,6 +42,7 @@ FILTERS: tuple[Callable[[State, Pod], Filter | None], ...] = (
     volume_zone.prepare,
     topology_spread.prepare,
     inter_pod_affinity.prepare,
+    attachment.prepare,
 )
 
 PLUGINS = (
@@ -56,6 +58,7 @@ PLUGINS = (
     "VolumeZone",
     "PodTopologySpread",
     "InterPodAffinity",
+    attachment.PLUGIN,
 )
 
 BY_NODES = (node_name.prepare, taints.prepare, node_affinity.prepare)

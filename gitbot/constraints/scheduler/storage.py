@@ -37,8 +37,9 @@ class Storage:
         for attachment in snapshot.of("VolumeAttachment"):
             self._attach(attachment)
 
-    def claim(self, namespace: str, name: str) -> Json | None:
-        return self.claims.get((namespace, name))
+    def claim(self, pod: Pod, name: str) -> Json | None:
+        """A claim that a pod names: one of the cluster, or one that is created with the pod."""
+        return pod.new_claims.get(name) or self.claims.get((pod.namespace, name))
 
     def volume_of(self, claim: Json) -> Json | None:
         return self.volumes.get(at(claim, "spec", "volumeName", default=""))
@@ -47,21 +48,21 @@ class Storage:
         found = set()
         for volume in pod.volumes:
             claim = pod.claim_of(volume)
-            named = self._csi_handle(pod.namespace, claim) if claim else inline_handle(volume)
+            named = self._csi_handle(pod, claim) if claim else inline_handle(volume)
             if named is not None:
                 found.add(named)
         return found
 
-    def _csi_handle(self, namespace: str, name: str) -> tuple[str, str] | None:
-        claim = self.claim(namespace, name)
+    def _csi_handle(self, pod: Pod, name: str) -> tuple[str, str] | None:
+        claim = self.claim(pod, name)
         if claim is None:
             return None
         volume_name = at(claim, "spec", "volumeName", default="")
         if not volume_name:
-            return self._to_be_provisioned(claim, namespace, name)
+            return self._to_be_provisioned(claim, pod.namespace, name)
         volume = self.volumes.get(volume_name)
         if volume is None:
-            return self._to_be_provisioned(claim, namespace, name)
+            return self._to_be_provisioned(claim, pod.namespace, name)
         if at(volume, "spec", "csi") is None:
             return volume_handle(volume)
         driver = at(volume, "spec", "csi", "driver", default="")

@@ -182,7 +182,7 @@ class World:
         A claim in use stays in use while its VM moves.
         """
         state = self._state
-        if pod.ports or any(item.hard for item in pod.spread) or state.nominated:
+        if pod.ports or pod.attachment or any(i.hard for i in pod.spread) or state.nominated:
             return False
         disks = volume_restrictions.prepare(state, pod)
         return volume_limits.prepare(state, pod) is None and not (disks and disks.inline)

@@ -26,7 +26,8 @@ class Pod:
     `node` is spec.nodeName ("" for a pod that waits). `finished` pods use nothing; `terminating`
     ones still use resources, ports, volumes and affinity, but do not count for topology spread.
     `volumes` are the pod's volumes as plain JSON. `estimated` marks a pod that was derived from a
-    VM or VMI without a running pod. Labels are the pod's own.
+    VM or VMI without a running pod. Labels are the pod's own. `new_claims` are claims, by name,
+    that are created with the pod; `attachment` is the pod that must run beside it on its node.
     """
 
     name: NamespacedName
@@ -52,6 +53,8 @@ class Pod:
     device_claims: tuple[str, ...] = ()  # names of spec.resourceClaims
     estimated: bool = False
     nominated: str = ""  # the node that it waits for after preemption
+    new_claims: Mapping[str, Json] = field(default_factory=dict)
+    attachment: Pod | None = None
 
     def replace(self, **changed: Any) -> Pod:
         """`dataclasses.replace`, optimised for many thousands of pods."""

@@ -42,7 +42,7 @@ class VolumeBinding:
         storage = self._state.facts.storage
         found = []
         for name in self._pod.claims:
-            claim = storage.claim(self._pod.namespace, name)
+            claim = storage.claim(self._pod, name)
             if claim is not None:
                 found.append((name, claim))
         return found
@@ -58,7 +58,12 @@ class VolumeBinding:
         if text:
             return Rejection(plugin=_PLUGIN, reasons=(text,), early=True)
         storage = self._state.facts.storage
-        late = [claim for claim in self._unbound if not waits_for_consumer(claim, storage)]
+        late = [
+            claim
+            for claim in self._unbound
+            if not waits_for_consumer(claim, storage)
+            and name_of(claim).name not in self._pod.new_claims  # bound before the pod exists
+        ]
         if not late:
             return None
         return Rejection(
@@ -72,7 +77,7 @@ class VolumeBinding:
         name = self._pod.claim_of(volume)
         if not name:
             return ""
-        claim = self._state.facts.storage.claim(self._pod.namespace, name)
+        claim = self._state.facts.storage.claim(self._pod, name)
         if claim is None:
             missing = f'persistentvolumeclaim "{name}"'
             if volume.get("ephemeral") is None:

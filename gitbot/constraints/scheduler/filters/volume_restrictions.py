@@ -26,7 +26,7 @@ class VolumeRestrictions:
 
     def whole(self) -> Rejection | None:
         for name in self._pod.direct_claims:
-            if self._state.facts.storage.claim(self._pod.namespace, name) is None:
+            if self._state.facts.storage.claim(self._pod, name) is None:
                 text = f'persistentvolumeclaim "{name}" not found'
                 return Rejection(plugin=_PLUGIN, reasons=(text,), early=True)
         return None
@@ -41,7 +41,7 @@ class VolumeRestrictions:
         storage, namespace = self._state.facts.storage, self._pod.namespace
         lines = []
         for claim in sorted(set(self._pod.direct_claims)):
-            found = storage.claim(namespace, claim)
+            found = storage.claim(self._pod, claim)
             modes = at(found, "spec", "accessModes", default=())
             users = self._state.claims.get((namespace, claim))
             if "ReadWriteOncePod" in modes and users:

@@ -26,7 +26,7 @@ class VolumeZone:
     def whole(self) -> Rejection | None:
         storage = self._state.facts.storage
         for name in self._pod.direct_claims:
-            claim = storage.claim(self._pod.namespace, name)
+            claim = storage.claim(self._pod, name)
             volume = at(claim, "spec", "volumeName", default="")
             if volume and volume not in storage.volumes:
                 return Rejection(
@@ -43,7 +43,7 @@ class VolumeZone:
         storage = self._state.facts.storage
         found = []
         for name in sorted(set(self._pod.direct_claims)):
-            claim = storage.claim(self._pod.namespace, name)
+            claim = storage.claim(self._pod, name)
             volume = storage.volume_of(claim) if claim is not None else None
             if volume is None:
                 continue
