@@ -66,6 +66,11 @@ def _filled(kind: str, draw: random.Random, words: Mapping[str, str]) -> dict[st
     return made
 
 
+def filled(kind: str, draw: random.Random) -> dict[str, Any]:
+    """One node or launcher pod, whatever it is called."""
+    return (_node if kind == "node" else _pod)(draw, 1, 1)
+
+
 def _digits(draw: random.Random, count: int) -> str:
     return "".join(draw.choices("0123456789abcdef", k=count))
 

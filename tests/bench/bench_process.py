@@ -29,7 +29,7 @@ CHILD = ("-m", "tests.bench.bench_process", "--child")
 _PLAN = ("-m", "gitbot", "plan", "--now", NOW, "-o", "json", "--snapshot")
 
 
-_STARTER = """
+STARTER = """
 import json, os, subprocess, sys
 process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
 _, status, took = os.wait4(process.pid, 0)
@@ -53,7 +53,7 @@ def used(*arguments: str, folder: Path) -> Used:
     started, and this one holds the cluster that it made.
     """
     told = subprocess.run(
-        [sys.executable, "-c", _STARTER, sys.executable, *arguments],
+        [sys.executable, "-c", STARTER, sys.executable, *arguments],
         cwd=folder,
         env=_environment(),
         capture_output=True,

@@ -74,13 +74,7 @@ _PARTS = (
 def write(root: Path, nodes: int, *, rules: int, files: int = 50, drained: int = 1) -> Path:
     """Write the repository and the snapshot of its cluster into a folder; returns the snapshot."""
     (root / ".gitbot.yaml").write_text(CONFIGURATION)
-    folder = root / "intents" / "prod"
-    folder.mkdir(parents=True)
-    texts = [_rule(number) for number in range(rules)]
-    for number in range(files):
-        held = texts[number::files]
-        if held:
-            (folder / f"rules-{number:02}.yaml").write_text("---\n".join(held))
+    folder = write_rules(root, rules, files=files)
     names = ", ".join(_node_name(number * nodes // drained) for number in range(drained))
     window = _HEAD.format(kind="MaintenanceWindow", name="window")
     drain = f"spec:\n  nodes:\n    names: [{names}]\n  drain:\n    maxNodesAtOnce: 5\n"
@@ -89,6 +83,18 @@ def write(root: Path, nodes: int, *, rules: int, files: int = 50, drained: int =
     file = root / "cluster.json.gz"
     file.write_bytes(write_snapshot(snapshot))
     return file
+
+
+def write_rules(root: Path, rules: int, *, files: int = 50) -> Path:
+    """Write that many rules below a folder; returns the folder of their files."""
+    folder = root / "intents" / "prod"
+    folder.mkdir(parents=True)
+    texts = [_rule(number) for number in range(rules)]
+    for number in range(files):
+        held = texts[number::files]
+        if held:
+            (folder / f"rules-{number:02}.yaml").write_text("---\n".join(held))
+    return folder
 
 
 def _rule(number: int) -> str:

@@ -23,6 +23,7 @@ from gitbot.execution.executor_types import (
 from gitbot.execution.ledger_folds import ledger_stop, unknown_events_reason
 from gitbot.execution.next_steps import next_steps
 from gitbot.kubernetes.phases import is_final
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import RequestId
@@ -70,16 +71,19 @@ def apply(
     wait_for_opening: int = 0,
     on_look: OnLook | None = None,
     on_report: OnReport | None = None,
+    known: ClusterSnapshot | None = None,
 ) -> ApplyResult:
     """One pass: until nothing more can start or end, or `max_runtime` seconds are over.
 
     If `start` is False, nothing new starts: gitbot watches and recalls running moves. The pass
     waits for an opening within `wait_for_opening` seconds, because the next pass may be late.
-    `on_look` gets every snapshot, `on_report` shows news to people. Raises InvalidInput at its end
+    `on_look` gets every snapshot, `on_report` shows news to people. `known` is a snapshot from just
+    before: it is enough to see that there is nothing to do. Raises InvalidInput at its end
     if the base branch has errors, RepositoryError if it was rewritten, and ForgeError if the forge
     could not be read.
     """
     run = _begin(shell, on_look, on_report, ends_at=shell.clock.now() + max_runtime)
+    run.known = known
     said = run.journal.written
     try:
         while True:
@@ -195,7 +199,10 @@ def _run_step(run: PassState, *, start: bool) -> _NextLook:
     if run.stop:
         return _NextLook.NOTHING
     run.stop = stop_reason(run, start=start)
-    view = _view(run)
+    earlier, run.known = run.known, None
+    if earlier is not None and _is_idle(run, earlier):
+        return _NextLook.NOTHING
+    view = _view(run, shell.cluster.snapshot())
     if shell.interrupted():  # reading a large cluster takes long: begin nothing after it
         return _NextLook.NOTHING
     doubt = run.belief.doubt(view.problem.snapshot, view.now)
@@ -226,6 +233,22 @@ def _run_step(run: PassState, *, start: bool) -> _NextLook:
     if steps.in_flight or any(item.retry for item in steps.waiting):
         return _NextLook.LOOK
     return _NextLook.LOOK_SOON if acted else _NextLook.NOTHING
+
+
+def _is_idle(run: PassState, known: ClusterSnapshot) -> bool:
+    """Whether a snapshot from just before shows that nothing is to be done or recorded.
+
+    gitbot concludes nothing else from it: it decides anything to do on a new one. A move that waits
+    for the cluster, and not for a time, may start on a new one.
+    """
+    view = _view(run, known)
+    if run.belief.doubt(known, view.now):
+        return False
+    steps = next_steps(view)
+    if steps.events or steps.effects or steps.absent or steps.in_flight or steps.stale:
+        return False
+    run.steps = steps
+    return all(item.until > view.now and not item.retry for item in steps.waiting)
 
 
 def _read_again(run: PassState) -> Ledger:
@@ -271,10 +294,9 @@ def _refresh_approvals(run: PassState, ledger: Ledger) -> None:
     run.approvals_key, run.approvals_at = key, now
 
 
-def _view(run: PassState) -> ExecutorInput:
+def _view(run: PassState, snapshot: ClusterSnapshot) -> ExecutorInput:
     shell = run.shell
     now = shell.clock.now()
-    snapshot = shell.cluster.snapshot()
     if run.on_look is not None:
         run.on_look(snapshot)
     run.seen = stages(snapshot.of("VirtualMachineInstanceMigration"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -51,7 +52,7 @@ def reconcile(
     wait_for_opening: int = 0,
     every_pull: bool = False,
 ) -> ReconcileResult:
-    """Snapshot, publish it, plan open pull requests again, propose, apply, propose remaining moves.
+    """Snapshot, publish, plan open pull requests again, propose, apply, propose remaining moves.
 
     `pack` turns a snapshot into its file; without it none is published. With `every_pull`, it plans
     open pull requests that were never shown, too; otherwise another run plans those.
@@ -64,8 +65,8 @@ def reconcile(
         retried(lambda: _record_audit(shell, snapshot, base))
         pulls = refresh_pulls(shell, snapshot=snapshot, every=every_pull)
         if shell.interrupted():
-            wrote, applied = publisher.wrote, ApplyResult(interrupted=True)
-            return ReconcileResult(snapshot_published=wrote, pulls=pulls, applied=applied)
+            ended = ApplyResult(interrupted=True)
+            return ReconcileResult(snapshot_published=publisher.wrote, pulls=pulls, applied=ended)
         proposed = retried(lambda: propose(shell, snapshot=snapshot))
     except (InvalidInput, ForgeError, RepositoryError):
         # what has begun is still observed and recalled: its window may close during the trouble
@@ -77,6 +78,7 @@ def reconcile(
         wait_for_opening=wait_for_opening,
         on_look=publisher.refresh,
         on_report=write_dashboard,
+        known=snapshot,
     )
     after = ProposeResult()
     if not (applied.did_nothing or applied.interrupted):
@@ -99,15 +101,18 @@ def apply_and_report(
     shell: RunContext, *, max_runtime: int = MAX_RUNTIME, wait_for_opening: int = 0
 ) -> ApplyResult:
     """One pass of apply, with the dashboard, and the requests that it passed over."""
+    looks: deque[ClusterSnapshot] = deque(maxlen=1)
     result = apply(
         shell,
         max_runtime=max_runtime,
         wait_for_opening=wait_for_opening,
+        on_look=looks.append,
         on_report=write_dashboard,
     )
     if result.stop or result.interrupted:  # nothing could be planned, or nobody waits for it
         return result
-    seen = read_current_state(shell, shell.ledger_store.read())
+    last = looks[0] if looks and result.did_nothing else None
+    seen = read_current_state(shell, shell.ledger_store.read(), snapshot=last)
     return replace(result, not_planned=not_planned(shell, seen, shell.own_pulls()))
 
 

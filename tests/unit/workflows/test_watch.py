@@ -1,6 +1,6 @@
 """`reconcile --watch`: passes, rests, trouble, and the end."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -8,10 +8,12 @@ import pytest
 
 from gitbot.errors import Bug, ForgeError, GitbotError
 from gitbot.execution.executor_types import Waiting
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import RequestId
+from gitbot.simulation.port import SimulatedPort
 from gitbot.workflows.apply import ApplyResult
 from gitbot.workflows.core.context import RunContext
-from gitbot.workflows.watch import ReconcileResult, watch
+from gitbot.workflows.watch import ReconcileResult, apply_and_report, reconcile, watch
 from gitbot.workflows.watch.run import LONGEST_REST, wait_for_next_pass
 from tests.doubles.intents import REQUEST, RULE
 from tests.unit.workflows.story import Story, configuration
@@ -55,6 +57,17 @@ class Watched:
             on_pass=self.on_pass,
             on_trouble=lambda error, rest: self.troubles.append((str(error), rest)),
         )
+
+
+class CountedCluster(SimulatedPort):
+    """Counts the reads of the whole cluster."""
+
+    reads = 0
+
+    def snapshot(self) -> ClusterSnapshot:
+        """Read, and count it."""
+        self.reads += 1
+        return super().snapshot()
 
 
 @pytest.fixture
@@ -156,3 +169,27 @@ def test_another_configuration_is_opened_anew(story: Story) -> None:
     watched.on_pass = on_pass  # type: ignore[method-assign]
     watched.run()
     assert watched.opened == 2
+
+
+def reads_of(story: Story, run: Callable[[RunContext], object]) -> int:
+    """How often a run reads the whole cluster."""
+    counted = CountedCluster(story.cluster)
+    run(replace(story.shell, cluster=counted))
+    return counted.reads
+
+
+@pytest.mark.parametrize("run", [reconcile, apply_and_report])
+def test_idle_pass_reads_the_cluster_once(
+    story: Story, run: Callable[[RunContext], ReconcileResult | ApplyResult]
+) -> None:
+    reconcile(story.shell)
+    assert reads_of(story, run) == 1
+
+
+def test_pass_with_something_to_do_decides_on_a_new_read(story: Story) -> None:
+    """The first read of a reconcile is older than its plans."""
+    before = story.where()
+    reconcile(story.shell)
+    story.merge()
+    assert reads_of(story, reconcile) > 2
+    assert story.where() != before
