@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_198,
     "wiring": 1_099,
-    "workflows": 12_428,
+    "workflows": 12_455,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

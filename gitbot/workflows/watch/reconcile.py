@@ -54,8 +54,8 @@ def reconcile(
 ) -> ReconcileResult:
     """Snapshot, publish, plan open pull requests again, propose, apply, propose remaining moves.
 
-    `pack` turns a snapshot into its file; without it none is published. With `every_pull`, it plans
-    open pull requests that were never shown, too; otherwise another run plans those.
+    Without `pack`, which turns a snapshot into its file, none is published. `every_pull` also plans
+    open pull requests that were never shown; otherwise another run does.
     """
     snapshot = shell.cluster.snapshot()
     try:
@@ -82,11 +82,10 @@ def reconcile(
     )
     after = ProposeResult()
     if not (applied.did_nothing or applied.interrupted):
-        fresh = shell.cluster.snapshot()
-        publisher.publish(fresh)
+        publisher.publish(fresh := shell.cluster.snapshot())
         after = retried(lambda: propose(shell, snapshot=fresh))
-    if not after.did_nothing:
-        _show(shell, applied)
+        if not after.did_nothing:
+            _show(shell, applied)
     return ReconcileResult(
         snapshot_published=publisher.wrote,
         pulls=pulls,
