@@ -192,7 +192,7 @@ def stage(folder: Path, files: Mapping[str, str], *, say: Callable[[str], None])
 def _clone(folder: Path, bare: Path) -> None:
     """A working folder as a person has it: the configuration, and a remote called origin."""
     folder.mkdir()
-    git = Git.of_work_tree(folder)
+    git = Git(folder / ".git", folder=folder)
     git.run(["init", "--quiet", "--initial-branch=main", "--template="])
     git.run(["remote", "add", "origin", str(bare)])
     git.run(["fetch", "--quiet", "origin"])

@@ -349,7 +349,7 @@ def test_no_tag_stands_for_a_branch(
     main = commit(repository, {"a": b"1\n"})
     subprocess.run(["git", "clone", "--quiet", str(bare), str(tmp_path / "clone")], check=True)
     head = commit(repository, {"a": b"2\n"})
-    git = Git.of_work_tree(tmp_path / "clone")
+    git = Git(tmp_path / "clone" / ".git")
     git.run(["fetch", "--quiet", "origin", f"{head}:refs/tags/{name}"])
     assert GitRepository.of_work_tree(tmp_path / "clone").resolve(name) == main
     assert GitRepository.of_work_tree(tmp_path / "clone").resolve(f"refs/tags/{name}") == head

@@ -45,4 +45,5 @@ def copy_fetched(root: Path, remote: str, directory: Path) -> None:
     git.run(["init", "--bare", "--quiet", "--template="])
     here = f"refs/remotes/{check_ref(remote)}"
     specs = [f"+{here}/*:refs/heads/*", f"^{here}/HEAD"]
-    git.within(ONE_HEAD, [*FETCH, "--end-of-options", str(root), *specs])
+    clone = Git.of_work_tree(root)
+    git.within(ONE_HEAD, [*FETCH, "--end-of-options", str(clone.directory), *specs])

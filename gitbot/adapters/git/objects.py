@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gitbot.adapters.git.process import Access, Git, hardened_environment
+from gitbot.adapters.git.process import Git
 from gitbot.adapters.working_tree import temporary_folder
 from gitbot.errors import RepositoryError
 
 MAX_FILES = 20_000
 MAX_BYTES = 64 * 1024 * 1024
 
+_PARTIAL = "in a partial clone: git fetch --refetch --no-filter"  # gitbot fetches nothing into it
 _REFUSED_MODES = {
     "120000": "a symbolic link",
     "160000": "a submodule",
@@ -57,6 +58,8 @@ def _entries(output: bytes) -> Iterator[TreeEntry]:
         head, _, raw_path = record.partition(b"\t")
         mode, kind, identity, size = head.decode("ascii").split()
         path = _checked_path(raw_path)
+        if size == "BAD":  # Git's word for an object that is not there
+            raise RepositoryError(f"{path} is missing in this clone", hint=_PARTIAL)
         if mode in _REFUSED_MODES or kind != "blob":
             found = _REFUSED_MODES.get(mode, f"a {kind}")
             raise RepositoryError(f"{path} is {found}", hint="gitbot reads plain files only")
@@ -125,14 +128,6 @@ def _blobs(entries: list[bytes]) -> bytes:
     heads = (entry.partition(b"\t")[0].split() for entry in entries)
     found = dict.fromkeys(head[2] for head in heads if len(head) == 3 and head[1] == b"blob")
     return b"".join(identity + b"\n" for identity in found)
-
-
-def without_merge_drivers(git: Git) -> Mapping[str, str]:
-    """An environment in which a clone's merge programs merge texts, as in one without them."""
-    asked = ["config", "--null", "--name-only", "--get-regexp", r"^merge\..*\.driver$"]
-    named = git.run(asked, accept=(0, 1)).decode("utf-8", "surrogateescape").split("\0")
-    plain = {name: "git merge-file -q %A %O %B" for name in named if name}
-    return hardened_environment(Access(configuration=plain)) if plain else {}
 
 
 _REMOVED = "0 " + "0" * 40

@@ -10,6 +10,7 @@ import base64
 import os
 import re
 import subprocess
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from gitbot.adapters.git.bounded_command import CommandBound, communicate_within, read_within
+from gitbot.adapters.git.isolated_clone import config_file, isolated
 from gitbot.adapters.signals import defer_signals
 from gitbot.errors import RepositoryError
 from gitbot.model.text.names import BAD_REF
@@ -39,6 +41,7 @@ _PROTOCOLS = "file:https:ssh"
 _PROXY = re.compile(rb"(proxy syntax) in '[^\n]*")  # curl's message, which may quote a password
 _SAID = 500  # characters of Git's message about one commit
 _TALKING = frozenset({"fetch", "push", "ls-remote"})  # the commands that need access to the remote
+_SILENT = "none"  # not a protocol: a missing object is an error, Git asks no promisor remote for it
 _ONE_PACK = {"fetch.unpackLimit": "1"}  # never loose objects, because packs are measured
 
 _CONFIGURATION = {
@@ -49,7 +52,6 @@ _CONFIGURATION = {
     "transfer.fsckObjects": "true",
     "gc.auto": "0",
     "maintenance.auto": "false",
-    "safe.directory": "*",
     "commit.gpgSign": "false",
     "init.defaultBranch": "main",
     "advice.detachedHead": "false",
@@ -105,8 +107,7 @@ def address_of(remote: str, access: Callable[[], Access]) -> tuple[str, Callable
 
 def remote_address(work_tree: Path, name: str) -> str:
     """The address of a remote of a work tree; "" if there is none."""
-    code, address = Git.of_work_tree(work_tree).attempt(["config", "--get", f"remote.{name}.url"])
-    return address if code == 0 else ""
+    return Git.of_work_tree(work_tree).configured(f"remote.{name}.url")
 
 
 def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
@@ -120,6 +121,7 @@ def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_NO_REPLACE_OBJECTS": "1",  # a commit is exactly what its id says
         "GIT_GRAFT_FILE": "/dev/null/none",
+        "GIT_NO_LAZY_FETCH": "1",
         "GIT_ATTR_NOSYSTEM": "1",
         "LC_ALL": "C",
         "GIT_CONFIG_COUNT": str(len(configuration)),
@@ -158,19 +160,47 @@ class Git:
         *,
         folder: Path | None = None,
         access: Callable[[], Access] = no_access,
+        entry: Path | None = None,
     ) -> None:
         self.directory = directory.absolute()
         self._folder = folder or directory  # where the process runs
         self._access = access
-        self._environment = hardened_environment()
+        self._entry = entry  # the `.git` whose objects and refs are in the directory
+        self.shown = entry or self.directory  # in messages
+        self._environment = hardened_environment(Access(protocols=_SILENT))
 
     @classmethod
     def of_work_tree(cls, folder: Path) -> Git:
-        """The repository whose work tree contains a folder, found as Git does: upwards."""
+        """The repository whose work tree contains a folder, found as Git does: upwards.
+
+        Its configuration is not used. Raises RepositoryError if another account owns it.
+        """
         for root in (folder.absolute(), *folder.absolute().parents):
             if (root / ".git").exists():  # a file in a linked work tree and in a submodule
-                return cls(root / ".git", folder=folder)
+                return cls.of_repository(root / ".git", folder=folder)
         return cls(folder / ".git", folder=folder)
+
+    @classmethod
+    def of_repository(cls, entry: Path, *, folder: Path | None = None) -> Git:
+        """The repository at `entry`, a `.git` or a bare one, without its configuration."""
+        entry = entry.absolute()
+        directory, held = isolated(entry, _trusted_folders)
+        git = cls(directory, folder=folder or entry, entry=entry)
+        weakref.finalize(git, held.close)
+        return git
+
+    def configured(self, key: str, *, persons: bool = False) -> str:
+        """The value of a key in the clone's configuration, without includes, or the person's.
+
+        "" if there is none.
+        """
+        if persons:
+            found = _values(_persons_file(), key, at=self._entry or Path(os.devnull))
+        elif self._entry is None:
+            return ""
+        else:
+            found = _values(["--file", str(config_file(self._entry)), "--no-includes"], key)
+        return found[-1].strip() if found else ""
 
     def run(
         self,
@@ -193,7 +223,7 @@ class Git:
         code, output, errors = self._call(arguments, stdin, environment)
         if code not in accept:
             said = errors.decode("utf-8", "replace").strip() or f"exit code {code}"
-            raise RepositoryError(f"git {arguments[0]} failed in {self.directory}: {said}")
+            raise RepositoryError(f"git {arguments[0]} failed in {self.shown}: {said}")
         return code, output
 
     def attempt(self, arguments: Sequence[str]) -> tuple[int, str]:
@@ -234,7 +264,7 @@ class Git:
         environment: Mapping[str, str] | None,
     ) -> tuple[int, bytes, bytes]:
         own = self._environment
-        if arguments[0] in _TALKING and self._access is not no_access:
+        if arguments[0] in _TALKING:
             own = hardened_environment(self._access())
         # The wrapper ends its process when it is collected: keep it until the output is here.
         wrapper = self._start(arguments, {**own, **(environment or {})})
@@ -286,14 +316,30 @@ def author_of(folder: Path) -> tuple[str, str]:
 def _own(folder: Path, key: str, variable: str) -> str:
     if given := os.environ.get(variable, ""):
         return given
+    git = Git.of_work_tree(folder)
+    return git.configured(key) or git.configured(key, persons=True)
+
+
+def _persons_file() -> list[str]:
     own = os.environ.get("GIT_CONFIG_GLOBAL") or str(Path.home() / ".gitconfig")
-    try:
-        found = Git.of_work_tree(folder).run(
-            ["config", "--get", key], environment={"GIT_CONFIG_GLOBAL": own}, accept=(0, 1)
-        )
-    except RepositoryError:
-        return ""
-    return found.decode("utf-8", "replace").strip()
+    return ["--file", own, "--includes"]
+
+
+def _trusted_folders() -> frozenset[str]:
+    """The folders of other accounts that the person and the machine let Git work in."""
+    system = os.environ.get("GIT_CONFIG_NOSYSTEM", "0") in {"0", "false"}
+    files = [_persons_file(), *([["--file", "/etc/gitconfig"]] if system else [])]
+    return frozenset(value for file in files for value in _values(file, "safe.directory"))
+
+
+def _values(file: Sequence[str], key: str, *, at: Path = Path(os.devnull)) -> list[str]:
+    """The values of a key in a file of Git's configuration; none if it cannot be read.
+
+    `at` is the `.git` that conditional includes of the file are about.
+    """
+    git = Git(at, folder=Path(os.sep))
+    code, found = git.attempt(["config", *file, "--null", "--get-all", key])
+    return found.strip("\0").split("\0") if code == 0 else []
 
 
 def _without_inherited(environment: Mapping[str, str]) -> list[str]:

@@ -65,7 +65,7 @@ def tip_of(git: Git, ref: str) -> str:
     code, output = git.status(["rev-parse", "--verify", "--quiet", ref], accept=(0, 1))
     if code != 0 and found and not found.startswith("ref:"):  # as after a power failure
         raise RepositoryError(
-            f"{ref} in {git.directory} is damaged: its file holds {found[:60]!r}",
+            f"{ref} in {git.shown} is damaged: its file holds {found[:60]!r}",
             hint="restore it, for example from a backup",
         )
     return output.decode("ascii").strip() if code == 0 else ""

@@ -15,7 +15,6 @@ from gitbot.adapters.git.objects import (
     list_tree,
     must_be_modest,
     read_blobs,
-    without_merge_drivers,
     write_tree,
 )
 from gitbot.adapters.git.process import Access, Git, address_of, check_ref, is_commit_id, no_access
@@ -205,7 +204,6 @@ class GitRepository:
         must_be_modest(self._git, common, self._must(head))
         code, output = self._git.status(
             ["merge-tree", "--write-tree", "--no-messages", self._must(base), self._must(head)],
-            environment=without_merge_drivers(self._git),
             accept=(0, 1),
         )
         return output.decode("ascii").split()[0] if code == 0 else None

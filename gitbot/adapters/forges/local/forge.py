@@ -66,7 +66,7 @@ class LocalForge:
                 hint = "for GitHub write forge: {type: github} in .gitbot.yaml"
             raise ForgeError(said, hint=hint)
         self._directory = directory
-        self._git = Git(directory)
+        self._git = Git.of_repository(directory)
         self._state = RefState(self._git, _STATE_REF)
         self._clock = clock
         self.account = account
