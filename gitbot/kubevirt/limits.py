@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, condition_of
 from gitbot.kubernetes.phases import FINAL_PHASES, phase_of
 from gitbot.kubevirt import names
 from gitbot.kubevirt.kubevirt_object import setting
@@ -33,6 +33,25 @@ def is_running(migration: KubernetesObject) -> bool:
     A Pending one counts too once its target pod exists, but that cannot be seen without the pods.
     """
     return phase_of(migration) not in _NOT_RUNNING
+
+
+_BLOCKED = {
+    "migrationRejectedByResourceQuota": "a ResourceQuota rejects its target pod",
+    "migrationBlockedByUtilityVolumes": "its VM has utility volumes",
+    "migrationBlockedByBackup": "a backup of its VM runs",
+    "decentralizedMigrationBlocked": "the other cluster blocks it",
+}
+"""Conditions that virt-controller sets on a Pending migration: it holds no slot, and starts none.
+
+Source: VirtualMachineInstanceMigrationConditionType, and virt-controller's migration.go.
+"""
+
+
+def blocked_by(migration: KubernetesObject) -> str:
+    """Why a waiting migration would not start in a free slot, in words; "" if it would."""
+    waits = phase_of(migration) in _NOT_RUNNING
+    found = (words for name, words in _BLOCKED.items() if condition_of(migration, name))
+    return next(found, "") if waits else ""
 
 
 def priority_of(migration: KubernetesObject) -> int:

@@ -4,9 +4,9 @@ This room knows rules and goals, never intents. It asks `constraints` what may s
 file, clock or network.
 """
 
+from gitbot.constraints.moves.copies import Copies
 from gitbot.planner.goals.goal_planner import PullTitle
 from gitbot.planner.goals.registry import planner_of
 from gitbot.planner.plan import make_plan
-from gitbot.planner.schedule.timing import Copies
 
 __all__ = ["Copies", "PullTitle", "make_plan", "planner_of"]

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
+from gitbot.constraints.moves.copies import volume_words
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.kubevirt.eviction import eviction_words
 from gitbot.kubevirt.preflight import without_pins
 from gitbot.model.cluster.opt_out import LABEL, opted_out
+from gitbot.model.plan.diagnosis import STORAGE
 from gitbot.model.plan.plan import Hold, NodeReasons
 from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Request
 from gitbot.model.text.instants import FOREVER, Interval, format_instant, intersect
@@ -70,6 +72,7 @@ def obstacle(
         _opted_out(facts, request, vm, named)
         or _in_flight(board, vm)
         or refused(board, vm)
+        or _moves_storage(facts, request, vm)
         or _unpinnable(board, request)
         or _reserved(facts.problem, request, vm)
         or _out_of_time(facts, request, vm)
@@ -141,6 +144,24 @@ def _in_flight(board: PlanState, vm: NamespacedName) -> Blocker | None:
     _, target = board.facts.moving[vm]
     reason = f"a migration of this VM to {target or 'a node not known yet'} is running already"
     return Blocker(code="in-flight", reason=reason, hint="plan again when it has ended")
+
+
+def _moves_storage(facts: ProblemIndex, request: Request, vm: NamespacedName) -> Blocker | None:
+    """Any migration ends the change of storage that waits, so it needs a request for this VM."""
+    volumes = facts.copy(vm).volumes
+    asked = (
+        vm in goal.vms
+        for goal in facts.problem.goals
+        if isinstance(goal, MoveVms) and goal.request.id == request.id and not goal.balance
+    )
+    if not volumes or any(asked):
+        return None
+    return Blocker(
+        code=STORAGE,
+        reason=f"a change of its storage waits: the next migration copies {volume_words(volumes)}",
+        hint=f"plan again when it is done, or ask for it: gitbot move vm/{vm.name} -n "
+        f"{vm.namespace}",
+    )
 
 
 def _unpinnable(board: PlanState, request: Request) -> Blocker | None:

@@ -6,8 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gitbot.constraints.moves.copies import Copies, Copy, memory_of
 from gitbot.constraints.moves.instances import Instances
-from gitbot.constraints.moves.under_way import holding_slots, lingering, under_way, unfinished
+from gitbot.constraints.moves.under_way import (
+    HeldSlot,
+    holding_slots,
+    lingering,
+    under_way,
+    unfinished,
+)
 from gitbot.constraints.rules.worsening import rules_by_vm
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
@@ -18,7 +25,6 @@ from gitbot.model.plan.diagnosis import Check
 from gitbot.model.plan.plan import NodeRef, VmRef
 from gitbot.model.plan.problem import PlacementProblem, Target
 from gitbot.planner.load_aware import LoadAware
-from gitbot.planner.schedule.timing import Copies, Copy, memory_of
 
 Held = Mapping[NamespacedName, Mapping[str, int]]
 """By VM: resource and amount."""
@@ -35,7 +41,7 @@ class ProblemIndex:
     rules: tuple[RuleConstraint, ...]
     twins: Mapping[str, tuple[str, ...]]  # nodes that share their hostname label with others
     moving: Mapping[NamespacedName, tuple[str, str]]
-    slots_held: tuple[tuple[str, str], ...]  # source and target of those that count against limits
+    slots_held: tuple[HeldSlot, ...]  # of those that count against limits
     lingering: Mapping[NamespacedName, frozenset[str]]
     migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
     copies: Copies
@@ -59,6 +65,7 @@ class ProblemIndex:
         rules = tuple(sorted(problem.rules, key=lambda rule: (rule.ref, not rule.required)))
         instances = Instances.of(snapshot)
         nodes = {name_of(node).name: node for node in snapshot.of("Node")}
+        copies = Copies(problem)
         return cls(
             problem=replace(problem, rules=rules),
             nodes=nodes,
@@ -67,10 +74,10 @@ class ProblemIndex:
             rules=rules,
             twins=_twins(nodes),
             moving=under_way(instances),
-            slots_held=holding_slots(instances),
+            slots_held=holding_slots(instances, copies, problem.now),
             lingering=lingering(instances),
             migrations=unfinished(instances),
-            copies=Copies(problem),
+            copies=copies,
             load_aware=LoadAware(problem),
         )
 

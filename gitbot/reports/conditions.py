@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gitbot.calendar import format_duration, local_text
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.request_id import RequestId
-from gitbot.model.plan.diagnosis import BANDWIDTH
+from gitbot.model.plan.diagnosis import BANDWIDTH, STORAGE
 from gitbot.model.plan.plan import Move, PlacementPlan
 from gitbot.model.plan.problem import ALWAYS, Freeze
 from gitbot.model.text.instants import FOREVER, Interval, format_instant, subtract
@@ -46,7 +46,8 @@ class Conditions:
 class QueuedMigration:
     """A migration that is there already. `seconds` is what it takes from its start.
 
-    `by` says in words whose it is, "" if it is gitbot's own.
+    `by` says in words whose it is, "" if it is gitbot's own; `blocked` why it would not start in a
+    free slot, "" if it would.
     """
 
     vm: NamespacedName
@@ -54,6 +55,7 @@ class QueuedMigration:
     ours: bool
     seconds: int
     by: str = ""
+    blocked: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,11 @@ class PlanConditions:
     ahead: tuple[QueuedMigration, ...] = ()
     slots: int = 1
     zone: str = UTC
+
+    @property
+    def front(self) -> tuple[QueuedMigration, ...]:
+        """The migrations that gitbot's wait for; one that cannot start holds no slot."""
+        return tuple(item for item in self.ahead if not item.blocked)
 
     def of(self, request: RequestId) -> Conditions:
         found = (item for item in self.conditions if item.request == request)
@@ -163,6 +170,8 @@ def lines(
     shift = f", up to {format_duration(later)} later behind the queue" if later else ""
     slow = sum(any(check.name == BANDWIDTH for check in move.checks) for move in plan.moves)
     less = f" ({counted(slow, 'move')} slower, as KubeVirt allows less)" if slow else ""
+    heavy = sum(any(check.name == STORAGE for check in move.checks) for move in plan.moves)
+    less += f" ({counted(heavy, 'move')} with volumes that change their storage)" if heavy else ""
     yield "estimate", f"{took}, {when}{shift}, at {bandwidth // 2**20} MiB/s a migration{less}"
     yield "queue now", queue_words(outlook, starts=starts, now=plan.snapshot.taken_at)
     yield "if a move fails", IF_IT_FAILS
@@ -244,14 +253,20 @@ def queue_words(outlook: PlanConditions, *, starts: int, now: int) -> str:
     Only virt-controller may set a priority (KubeVirt, migration-create-admitter.go).
     """
     last = "gitbot's have no priority: they queue behind evacuations and upgrades"
-    if not outlook.ahead:
-        return f"empty: no migration runs or waits; {last}"
+    stuck = [item for item in outlook.ahead if item.blocked]
+    if stuck:
+        named = grouped((item.blocked, str(item.vm)) for item in stuck)
+        why = "; ".join(f"{first_of(vms, 3)} ({words})" for words, vms in sorted(named.items()))
+        last = f"{counted(len(stuck), 'migration')} cannot start and hold no slot: {why}; {last}"
+    front = outlook.front
+    if not front:
+        return f"empty: no migration runs or waits{' for a slot' if stuck else ''}; {last}"
     later = behind(outlook, starts=starts, now=now)
-    names = first_of([_ahead_words(item) for item in outlook.ahead], 3)
-    others = sum(not item.ours for item in outlook.ahead)
+    names = first_of([_ahead_words(item) for item in front], 3)
+    others = sum(not item.ours for item in front)
     whose = f"{others} of others" if others else "all gitbot's own"
     done = "gitbot's wait for a slot" if later else "before the first move starts"
-    amount, through = counted(len(outlook.ahead), "migration"), format_duration(_through(outlook))
+    amount, through = counted(len(front), "migration"), format_duration(_through(front, outlook))
     return f"{amount} in front ({whose}: {names}), through in about {through}: {done}; {last}"
 
 
@@ -262,13 +277,14 @@ def _ahead_words(item: QueuedMigration) -> str:
 
 def behind(outlook: PlanConditions, *, starts: int, now: int) -> int:
     """Seconds by which the first move may start later than planned, because of those in front."""
-    return max(0, now + _through(outlook) - starts) if outlook.ahead else 0
+    front = outlook.front
+    return max(0, now + _through(front, outlook) - starts) if front else 0
 
 
-def _through(outlook: PlanConditions) -> int:
+def _through(front: Sequence[QueuedMigration], outlook: PlanConditions) -> int:
     """Seconds until all in front have ended: as many at once as the cluster allows."""
     slots = [0] * outlook.slots
-    for item in sorted(outlook.ahead, key=lambda item: (not item.runs, str(item.vm))):
+    for item in sorted(front, key=lambda item: (not item.runs, str(item.vm))):
         free = slots.index(min(slots))
         slots[free] += item.seconds
     return max(slots)

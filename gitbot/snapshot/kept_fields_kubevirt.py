@@ -143,7 +143,9 @@ INSTANCE: Fields = {
         ),
         "conditions": CONDITIONS,
         "migrationState": _MIGRATION_STATE,
-        "migratedVolumes": [keep("volumeName")],
+        "migratedVolumes": [
+            {"volumeName": ANY, "sourcePVCInfo": keep("capacity", "claimName", "requests")}
+        ],
         "changedBlockTracking": ANY,
         "interfaces": [keep("name", "podInterfaceName", "queueCount")],
         "phaseTransitionTimestamps": [keep("phase", "phaseTransitionTimestamp")],

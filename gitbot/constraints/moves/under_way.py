@@ -7,7 +7,9 @@ until the guest's disks are unmounted and the kubelet has removed it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
+from gitbot.constraints.moves.copies import Copies
 from gitbot.constraints.moves.instances import Instances
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
@@ -34,8 +36,17 @@ def under_way(instances: Instances) -> Mapping[NamespacedName, tuple[str, str]]:
     return found
 
 
-def holding_slots(instances: Instances) -> tuple[tuple[str, str], ...]:
-    """The migrations that count against the limits: source and target node, sorted by VM.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldSlot:
+    """A migration that counts against the limits until it `ends`, as estimated (seconds UTC)."""
+
+    source: str
+    target: str
+    ends: int
+
+
+def holding_slots(instances: Instances, copies: Copies, now: int) -> tuple[HeldSlot, ...]:
+    """The migrations that count against the limits, sorted by VM.
 
     KubeVirt counts a VMIM by its phase, or once it has a target pod (pkg/virt-controller/
     watch/migration/migration.go, findRunningMigrations). One that hangs in Pending, as a quota
@@ -43,9 +54,10 @@ def holding_slots(instances: Instances) -> tuple[tuple[str, str], ...]:
     """
     waiting = unfinished(instances)
     return tuple(
-        ends
-        for vm, ends in sorted(under_way(instances).items())
-        if ends[1] or vm not in waiting or any(map(is_running, waiting[vm]))
+        HeldSlot(source=source, target=target, ends=now + copies.of(vm, vmi).seconds)
+        for vm, (source, target) in sorted(under_way(instances).items())
+        if target or vm not in waiting or any(map(is_running, waiting[vm]))
+        for vmi in (instances.vmis[vm],)
     )
 
 

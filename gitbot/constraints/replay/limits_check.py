@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from gitbot.constraints.moves.under_way import HeldSlot
 from gitbot.constraints.replay.move_order import MoveOrder
 from gitbot.constraints.replay.moves_check import finding
 from gitbot.constraints.scheduler.world import World
@@ -16,11 +17,12 @@ from gitbot.model.text.instants import Interval, format_instant
 
 
 def limit_findings(
-    order: MoveOrder, problem: PlacementProblem, foreign: tuple[tuple[str, str], ...], world: World
+    order: MoveOrder, problem: PlacementProblem, foreign: tuple[HeldSlot, ...], world: World
 ) -> Iterator[Finding]:
     """Check slots, source nodes, target nodes and zones at each start, by estimated times.
 
-    Foreign migrations count, too. A move that runs alone keeps every limit: it waits for its slot.
+    Foreign migrations count until their estimated ends. A move that runs alone keeps every limit:
+    it waits for its slot.
     """
     running: list[tuple[int, int]] = []  # estimated end, number of the move
     for start, group in groupby(enumerate(order.starts), key=lambda item: item[1] or 0):
@@ -29,8 +31,9 @@ def limit_findings(
         running += [(start + order.moves[n].estimated_seconds, n) for n in numbers]
         if len(running) > 1:
             together = [order.moves[number] for _, number in running]
+            beside = [item for item in foreign if item.ends > start]
             yield from _crowding(
-                [order.moves[n] for n in numbers], together, problem, foreign, world
+                [order.moves[n] for n in numbers], together, problem, beside, world
             )
 
 
@@ -38,7 +41,7 @@ def _crowding(
     begin: Sequence[Move],
     together: Sequence[Move],
     problem: PlacementProblem,
-    foreign: tuple[tuple[str, str], ...],
+    foreign: Sequence[HeldSlot],
     world: World,
 ) -> Iterator[Finding]:
     """The limits that the starting moves exceed while all of these run together."""
@@ -47,7 +50,8 @@ def _crowding(
     if len(together) > slots:
         words = f"wave {begin[0].wave} has {len(together)} moves for {slots} slots"
         yield finding("limit", begin[-1], words)
-    pairs = [*foreign, *((move.source.node, move.to.node) for move in together)]
+    pairs = [(item.source, item.target) for item in foreign]
+    pairs += [(move.source.node, move.to.node) for move in together]
     sources = Counter(source for source, _ in pairs)
     targets = Counter(target for _, target in pairs)
     zones = Counter(zone for pair in pairs for zone in _zones(pair, world, problem.zone_key))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from gitbot.constraints.moves.copies import Copies
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.moves.under_way import holding_slots
 from gitbot.constraints.replay.limits_check import limit_findings, time_findings
@@ -44,7 +45,7 @@ def replay(problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...
     order = MoveOrder.of(plan)
     player = _Player(problem, order)
     found = [*_twice(order.moves), *order.findings()]
-    foreign = holding_slots(player.instances)
+    foreign = holding_slots(player.instances, Copies(problem), problem.now)
     found.extend(limit_findings(order, problem, foreign, player.playback.world))
     for number in range(len(order.moves)):
         found.extend(player.move(number))

@@ -26,8 +26,8 @@ MOST_COUNTED = 4
 class MovesInFlight:
     """The moves in flight at one time, over a board that follows them.
 
-    Migrations of others count against every limit for the whole plan. If all moves may be in flight
-    in any order (`any_order`), that is not asked again, and only limits are counted.
+    Migrations of others count against every limit until their estimated ends. If all moves may be
+    in flight in any order (`any_order`), that is not asked again, and only limits are counted.
     """
 
     def __init__(self, board: PlanState, *, any_order: bool = False) -> None:
@@ -38,14 +38,25 @@ class MovesInFlight:
         self._sources: Counter[str] = Counter()
         self._targets: Counter[str] = Counter()
         self._zones: Counter[str] = Counter()
-        self._others = len(board.facts.slots_held)
-        for source, target in board.facts.slots_held:
-            self._count(source, target, 1)
+        self._others = sorted(board.facts.slots_held, key=lambda item: item.ends)
+        for item in self._others:
+            self._count(item.source, item.target, 1)
+
+    @property
+    def next_release(self) -> list[int]:
+        """When the next migration of others is estimated to end; empty without one."""
+        return [item.ends for item in self._others[:1]]
+
+    def release(self, now: int) -> None:
+        """Migrations of others that have ended by now hold nothing any more."""
+        while self._others and self._others[0].ends <= now:
+            item = self._others.pop(0)
+            self._count(item.source, item.target, -1)
 
     @property
     def full(self) -> bool:
         """Whether all slots are taken. There is always one: a single move waits for its slot."""
-        return len(self.steps) >= max(1, self._limits.slots - self._others)
+        return len(self.steps) >= max(1, self._limits.slots - len(self._others))
 
     def crowded(self, step: Step) -> bool:
         """Whether the step must wait for others to end. Never true for a single move.

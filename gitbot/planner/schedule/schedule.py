@@ -164,9 +164,11 @@ class _Clock:
         later = bisect_right(self.openings, self.now)
         times = [*self.openings[later : later + 1], *(end for end, _ in self.ends[:1])]
         times += [time for time, *_ in self.returns[:1]]
+        times += self.flight.next_release
         if self.rest and not times:
             return False
         self.now = min(times, default=self.now)
+        self.flight.release(self.now)
         while self.ends and self.ends[0][0] <= self.now:
             self._land()
         while self.returns and self.returns[0][0] <= self.now:

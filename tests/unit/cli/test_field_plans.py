@@ -1,0 +1,141 @@
+"""`gitbot plan` on shapes of real clusters: what a migration copies, and who waits before it."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.kubernetes.objects import KubernetesObject
+from tests.doubles.problems import node, vm
+from tests.unit.cli.desk import Said, typed
+
+NOW = "2026-12-06T21:00:00Z"
+CONFIGURATION = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: Configuration
+metadata: {name: default}
+spec:
+  clusters: [{name: prod, timeZone: Etc/UTC}]
+"""
+HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
+MOVE = """\
+kind: MigrationRequest
+metadata: {name: out, namespace: default}
+spec: {vms: {selector: {matchLabels: {move: "yes"}}}, target: {node: n2}}
+"""
+DRAIN = """\
+kind: MaintenanceWindow
+metadata: {name: firmware}
+spec: {nodes: {names: [n1]}, drain: {cordon: Gitbot}}
+"""
+ASKED = {"move": "yes"}
+
+
+def plan(
+    folder: Path,
+    intent: str,
+    *objects: KubernetesObject | tuple[KubernetesObject, ...],
+    form: str = "table",
+) -> Said:
+    """The plan of one intent in a repository of its own, at `NOW`."""
+    items: list[Any] = []
+    for item in objects:
+        items.extend(item) if isinstance(item, tuple) else items.append(item)
+    (folder / "intents" / "prod").mkdir(parents=True, exist_ok=True)
+    (folder / "intents" / "prod" / "all.yaml").write_text(HEAD + intent)
+    (folder / ".gitbot.yaml").write_text(CONFIGURATION)
+    (folder / "cluster.json").write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    )
+    return typed("plan", "--snapshot", "cluster.json", "--now", NOW, "-o", form)
+
+
+def json_plan(folder: Path, intent: str, *objects: Any) -> dict[str, Any]:
+    said = plan(folder, intent, *objects, form="json")
+    found: dict[str, Any] = json.loads(said.out)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def migration(
+    name: str, vmi: str, phase: str, condition: str = "", **status: Any
+) -> KubernetesObject:
+    conditions = [{"type": condition, "status": "True"}] if condition else []
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+        "spec": {"vmiName": vmi},
+        "status": {"phase": phase, "conditions": conditions, **status},
+    }
+
+
+def changing_storage(labels: Mapping[str, str]) -> tuple[KubernetesObject, ...]:
+    """A VM of 2 GiB on n1 whose next migration copies 80 GiB to another claim."""
+    vmi, pod = vm("db", on="n1", memory="2Gi", labels=labels)
+    vmi["status"]["conditions"].append({"type": "VolumesChange", "status": "True"})
+    vmi["status"]["migrationMethod"] = "BlockMigration"
+    vmi["spec"]["volumes"] = [{"name": "scratch", "emptyDisk": {"capacity": "200Gi"}}]
+    sizes = {"requests": {"storage": "80Gi"}, "capacity": {"storage": "81Gi"}}
+    vmi["status"]["migratedVolumes"] = [
+        {"volumeName": "root", "sourcePVCInfo": {"claimName": "old", **sizes}}
+    ]
+    return vmi, pod
+
+
+def test_the_estimate_counts_the_volumes_that_the_next_migration_copies(tmp_path: Path) -> None:
+    found = json_plan(tmp_path, MOVE, node("n1"), node("n2"), changing_storage(ASKED))
+    (move,) = found["moves"]
+    checks = {check["name"]: check for check in move["checks"]}
+    assert move["estimatedSeconds"] == 20 + 82 * 1024 // 64
+    assert checks["estimate"]["message"].startswith("1332 s: memory and root (80 GiB) once")
+    assert checks["storage-migration"]["outcome"] == "warn"
+    assert "scratch (200 GiB)" in checks["ephemeral-disks"]["message"]
+
+
+def test_a_change_of_storage_that_was_cancelled_is_not_copied(tmp_path: Path) -> None:
+    vmi, pod = changing_storage(ASKED)
+    vmi["status"]["conditions"][-1]["status"] = "False"
+    (move,) = json_plan(tmp_path, MOVE, node("n1"), node("n2"), vmi, pod)["moves"]
+    assert move["estimatedSeconds"] == 20 + 2 * 1024 // 64
+
+
+def test_a_drain_holds_a_vm_whose_move_would_end_a_change_of_storage(tmp_path: Path) -> None:
+    said = plan(tmp_path, DRAIN, node("n1"), node("n2"), changing_storage({}))
+    assert said.code == 1, said.text
+    assert "the next migration copies volume root (80 GiB) [storage-migration]" in said.out
+    assert "gitbot move vm/db -n default" in said.out
+
+
+def test_migrations_that_a_quota_rejects_are_not_in_the_queue(tmp_path: Path) -> None:
+    rejected = "migrationRejectedByResourceQuota"
+    stuck = [migration(f"m{n}", f"q{n}", "Pending", rejected) for n in range(6)]
+    others = [vm(f"q{n}", on="n3") for n in range(6)]
+    pool = [node(name) for name in ("n1", "n2", "n3")]
+    said = plan(tmp_path, MOVE, *pool, *others, *stuck, vm("web", on="n1", labels=ASKED))
+    assert "queue now: empty: no migration runs or waits for a slot; 6 migrations" in said.out
+    assert "default/q2 and 3 more (a ResourceQuota rejects its target pod)" in said.out
+    assert "behind the queue" not in said.out
+
+
+def test_migrations_of_others_hold_slots_until_they_end_and_not_longer(tmp_path: Path) -> None:
+    """Four slots, three held for 36 s: one VM moves alone, then two at once to one node."""
+    pool = [node(name) for name in ("n1", "n2", "n3", "n4", "n5", "n6")]
+    others = [vm(f"q{n}", on="n5") for n in range(3)]
+    running = [migration(f"m{n}", f"q{n}", "Running") for n in range(3)]
+    mine = [vm(f"v{n}", on=f"n{n % 2 + 1}", labels=ASKED) for n in range(5)]
+    target = MOVE.replace("target: {node: n2}", "pin: Node, target: {nodeSelector: {pool: new}}")
+    for number in (2, 3):
+        pool[number]["metadata"]["labels"]["pool"] = "new"
+    found = json_plan(tmp_path, target, *pool, *others, *running, *mine)
+    starts = sorted(move["starts"] for move in found["moves"])
+    assert starts == [
+        f"2026-12-06T21:{time}Z" for time in ("00:00", *["00:36"] * 2, *["01:12"] * 2)
+    ]
+    assert [item for item in found["findings"] if item["code"].startswith("replay/")] == []
