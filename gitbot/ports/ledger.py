@@ -16,10 +16,10 @@ class LedgerStore(Protocol):
         """The whole ledger, verified (sequence and hash chain). Raises LedgerError if damaged."""
 
     def append(
-        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]
+        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
     ) -> Ledger:
         """Add events on top of `ledger` in one commit and push it, compare-and-swap.
 
-        `plans` maps digests to `plans/<digest>.json`, written once. Raises ConflictError if another
-        process appended first: read again and decide again.
+        `plans` maps digests to `plans/<digest>.json`, written once; None removes one. Raises
+        ConflictError if another process appended first: read again and decide again.
         """

@@ -46,11 +46,13 @@ class Repository(Protocol):
     def merge_base(self, left: str, right: str) -> str | None:
         """The best common ancestor."""
 
-    def read_tree(self, rev: str, prefix: str = "") -> Mapping[str, bytes]:
+    def read_tree(self, rev: str, prefix: str = "", *, bounded: bool = True) -> Mapping[str, bytes]:
         """Path to content of every blob below the prefix, sorted by path.
 
         Raises RepositoryError that names the path for symlinks, submodules and executable files
-        below the prefix, and for a tree over its budget of bytes or files.
+        below the prefix, and, if `bounded`, for a tree over its budget of bytes or files. Only a
+        branch that gitbot alone writes is read without a bound: a person must always be able to
+        take a hold back.
         """
 
     def read_blob(self, rev: str, path: str) -> bytes | None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gitbot.adapters.git import objects
 from gitbot.adapters.git.ledger_branch import BRANCH, GitLedgerStore
 from gitbot.adapters.git.process import Git
 from gitbot.adapters.git.repository import GitRepository
@@ -90,3 +91,23 @@ def test_a_line_written_by_hand_is_found(bare: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     with pytest.raises(LedgerError, match="damaged or was rewritten"):
         store(bare, tmp_path / "c").read()
+
+
+def test_a_plan_is_removed_with_the_next_lines(bare: Path, tmp_path: Path) -> None:
+    one, two = store(bare, tmp_path / "a"), store(bare, tmp_path / "b")
+    first = one.append(one.read(), (event(1),), {"sha256:aa": b"{}", "sha256:bb": b"{}"})
+    gone = one.append(first, (event(2),), {"sha256:aa": None, "sha256:cc": None})
+    assert gone.plans == {"sha256:bb": b"{}"}
+    assert two.read() == one.read() == gone
+
+
+def test_a_ledger_above_the_bounds_of_a_tree_is_still_read(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = store(bare, tmp_path / "a"), store(bare, tmp_path / "b")
+    written = one.append(one.read(), (event(1),), {"sha256:aa": b"{}", "sha256:bb": b"{}"})
+    monkeypatch.setattr(objects, "MAX_FILES", 1)
+    monkeypatch.setattr(objects, "MAX_BYTES", 1)
+    assert two.read() == written
+    stopped = two.append(two.read(), (StopSet(file=HOLD_FILE, time=2_000),), {})
+    assert one.read() == stopped

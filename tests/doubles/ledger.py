@@ -25,22 +25,26 @@ class MemoryLedgerStore:
         return self.ledger
 
     def append(
-        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]
+        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
     ) -> Ledger:
         """Add events on top of `ledger`; ConflictError where somebody else was first."""
-        new_plans = {key: data for key, data in plans.items() if key not in ledger.plans}
-        if not events and not new_plans:
+        changed = ledger.plan_changes(plans)
+        if not events and not changed:
             return ledger
         self.before_append(events)
         if ledger.head != self.ledger.head:
             raise ConflictError("somebody else moved gitbot/ledger first", hint="run again")
         linked = chain(ledger.events[-1] if ledger.events else None, events)
         text = b"\n".join(
-            [ledger.head.encode(), *map(encode_event, linked), *sorted(new_plans.values())]
+            [
+                ledger.head.encode(),
+                *map(encode_event, linked),
+                *sorted(filter(None, changed.values())),
+            ]
         )
         self.ledger = Ledger(
             events=(*ledger.events, *linked),
-            plans={**ledger.plans, **new_plans},
+            plans=ledger.plans_with(changed),
             head=hashlib.sha256(text).hexdigest()[:40],
         )
         self.appends += 1

@@ -55,7 +55,7 @@ class MemoryRepository:
         reachable = self._reachable(self._must(left))
         return next((item.id for item in self.log(right) if item.id in reachable), None)
 
-    def read_tree(self, rev: str, prefix: str = "") -> Tree:
+    def read_tree(self, rev: str, prefix: str = "", *, bounded: bool = True) -> Tree:  # noqa: ARG002
         """Path to content below a prefix."""
         tree = self._trees[rev] if rev in self._trees else self._trees[self._must(rev)]
         return {path: tree[path] for path in sorted(tree) if path.startswith(prefix)}

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 3,
     "__main__": 85,
-    "adapters": 7_197,
+    "adapters": 7_201,
     "audit": 1_658,
     "calendar": 1_414,
     "cli": 7_204,
@@ -22,7 +22,7 @@ ROOMS = {
     "intents": 5_520,
     "kubernetes": 507,
     "kubevirt": 2_744,
-    "model": 3_236,
+    "model": 3_246,
     "planner": 6_580,
     "policy": 4_080,
     "ports": 554,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_200,
     "wiring": 1_099,
-    "workflows": 12_456,
+    "workflows": 12_574,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

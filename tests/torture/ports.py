@@ -179,7 +179,7 @@ class LedgerPort:
         return ledger
 
     def append(
-        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]
+        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
     ) -> Ledger:
         line = self.line
         fault = line.enter("push")
@@ -207,7 +207,7 @@ class LedgerPort:
         return written
 
     def _written(
-        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]
+        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
     ) -> Ledger:
         seq = len(ledger.events)
         added = tuple(
@@ -216,7 +216,7 @@ class LedgerPort:
         )
         return Ledger(
             events=(*ledger.events, *added),
-            plans={**ledger.plans, **plans},
+            plans=ledger.plans_with(ledger.plan_changes(plans)),
             head=f"{seq + len(added):040x}",
         )
 

@@ -38,19 +38,19 @@ class GitLedgerStore:
             )
         self._seen = head
         if head != self._ledger.head:
-            self._files = dict(self._repository.read_tree(head)) if head else {}
+            self._files = dict(self._repository.read_tree(head, bounded=False)) if head else {}
             self._ledger = _ledger(head, self._files)
         return self._ledger
 
     def append(
-        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]
+        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
     ) -> Ledger:
         linked = chain(ledger.events[-1] if ledger.events else None, events)
-        new_plans = {key: data for key, data in plans.items() if key not in ledger.plans}
-        if not linked and not new_plans:
+        changed = ledger.plan_changes(plans)
+        if not linked and not changed:
             return ledger
         files: dict[str, bytes | None] = {
-            f"plans/{key}.json": data for key, data in new_plans.items()
+            f"plans/{key}.json": data for key, data in changed.items()
         }
         known = self._files if ledger.head == self._ledger.head else None
         for path in sorted({event.file for event in linked}):
@@ -66,10 +66,14 @@ class GitLedgerStore:
         )
         self._seen = head
         grown = Ledger(
-            events=(*ledger.events, *linked), plans={**ledger.plans, **new_plans}, head=head
+            events=(*ledger.events, *linked), plans=ledger.plans_with(changed), head=head
         )
         if known is not None:
-            known.update((path, data) for path, data in files.items() if data is not None)
+            for path, data in files.items():
+                if data is None:
+                    known.pop(path, None)
+                else:
+                    known[path] = data
             self._ledger = grown
         return grown
 
@@ -77,7 +81,7 @@ class GitLedgerStore:
 def read_ledger(repository: Repository, branch: str) -> Ledger:
     """The ledger on a branch as it is, without a fetch; empty if there is no such branch."""
     head = repository.resolve(branch)
-    return _ledger(head, repository.read_tree(head)) if head else Ledger()
+    return _ledger(head, repository.read_tree(head, bounded=False)) if head else Ledger()
 
 
 def _ledger(head: str, files: Mapping[str, bytes]) -> Ledger:

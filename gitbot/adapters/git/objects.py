@@ -34,7 +34,7 @@ class TreeEntry:
     path: str
 
 
-def list_tree(git: Git, rev: str, prefix: str) -> tuple[TreeEntry, ...]:
+def list_tree(git: Git, rev: str, prefix: str, *, bounded: bool = True) -> tuple[TreeEntry, ...]:
     """All blobs below a prefix, sorted by path. Refuses entries that gitbot does not read."""
     arguments = ["ls-tree", "-r", "-z", "-l", "--full-tree", rev]
     if prefix:  # without the slash, so that a link or submodule instead of a folder is found, too
@@ -43,7 +43,7 @@ def list_tree(git: Git, rev: str, prefix: str) -> tuple[TreeEntry, ...]:
     entries = tuple(sorted(_entries(output), key=lambda entry: entry.path))
     if any(f"{entry.path}/" == prefix for entry in entries):
         raise RepositoryError(f"{prefix} is a file", hint="put a folder in its place")
-    if len(entries) > MAX_FILES or sum(entry.size for entry in entries) > MAX_BYTES:
+    if bounded and (len(entries) > MAX_FILES or sum(entry.size for entry in entries) > MAX_BYTES):
         raise RepositoryError(
             f"{prefix or 'the tree'} holds {len(entries)} files",
             hint=f"gitbot reads at most {MAX_FILES} files and {MAX_BYTES} bytes",

@@ -181,11 +181,11 @@ class GitRepository:
         )
         return output.decode("ascii").strip() if code == 0 else None
 
-    def read_tree(self, rev: str, prefix: str = "") -> Mapping[str, bytes]:
+    def read_tree(self, rev: str, prefix: str = "", *, bounded: bool = True) -> Mapping[str, bytes]:
         identity = self._must(rev, tree=True)
         found = self._trees.get((identity, prefix))
         if found is None:
-            entries = list_tree(self._git, identity, prefix)
+            entries = list_tree(self._git, identity, prefix, bounded=bounded)
             contents = read_blobs(self._git, tuple(entry.id for entry in entries))
             found = {entry.path: contents[entry.id] for entry in entries}
             if len(self._trees) >= _TREES_KEPT:

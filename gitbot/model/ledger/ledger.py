@@ -108,6 +108,16 @@ class Ledger(FrozenStruct, frozen=True, kw_only=True):
         known: tuple[UnknownEvent, ...] = self._all(UnknownEvent)
         return tuple([event for event in known if event.cluster in ("", cluster)])
 
+    def plan_changes(self, plans: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
+        """Which of some plans are new, and which to remove (None). A plan never changes."""
+        return {
+            name: data for name, data in plans.items() if (data is None) is (name in self.plans)
+        }
+
+    def plans_with(self, changes: Mapping[str, bytes | None]) -> dict[str, bytes]:
+        changed = {**self.plans, **changes}
+        return {name: data for name, data in changed.items() if data is not None}
+
     def names_below(self, folder: str) -> tuple[str, ...]:
         """The sorted names of a folder's files (`nodes/prod/`), without their suffix."""
         files = {event.file for event in self.of(folder)}

@@ -137,7 +137,7 @@ def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int
     for digest in shown - {""}:
         document = plan_of(ledger, digest)
         if document is None:
-            return False
+            continue  # the ledger dropped it, so no merge can approve it
         for move in document.plan.moves:
             last = ended.get(move.request.approved(digest))
             if last is None or (facts.proposal is not None and move.id > last):

@@ -17,6 +17,7 @@ from gitbot.kubevirt.limits import limits_of
 from gitbot.kubevirt.versions import SAFE
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import MoveEvent
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.diagnosis import Check, Outcome, asked, failed, passed, warned
 from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.text.instants import format_instant
@@ -27,6 +28,7 @@ from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.published_snapshots import snapshot_branch
 from gitbot.workflows.core.stop_conditions import MAX_SKEW
+from gitbot.workflows.ledger.kept_plans import UNAPPROVED_BYTES, no_room, unapproved_bytes
 
 RBAC = "deploy/rbac"
 APPLY_RBAC = f"kubectl apply -k {RBAC}"
@@ -87,6 +89,7 @@ def _ledger(shell: RunContext) -> Iterable[Check]:
     count = len(ledger.events)
     words = f"{count} {'entry' if count == 1 else 'entries'}, the chain is whole"
     yield passed("ledger/read", words)
+    yield _ledger_room(shell, ledger)
     enforces = readable_base(shell).engine.settings.applies
     if enforces and not any(
         isinstance(event, MoveEvent) for event in ledger.requests(shell.cluster_name)
@@ -100,6 +103,17 @@ def _ledger(shell: RunContext) -> Iterable[Check]:
         yield warned(
             "ledger/hold", f"everything is stopped: {reason}", 'gitbot resume --reason "..."'
         )
+
+
+def _ledger_room(shell: RunContext, ledger: Ledger) -> Check:
+    name, size = "ledger/size", unapproved_bytes(ledger)
+    words = f"{size} bytes of plans that nobody approved, of {UNAPPROVED_BYTES}"
+    fix = "close pull requests that nobody will merge"
+    if reason := no_room(ledger, shell.clock.now()):
+        return failed(name, f"gitbot shows and proposes no new plan: {reason}", fix)
+    if size > UNAPPROVED_BYTES // 2:
+        return warned(name, words, fix)
+    return passed(name, words)
 
 
 def _push(rehearse: Callable[[], None]) -> Iterable[Check]:

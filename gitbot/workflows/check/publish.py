@@ -24,6 +24,7 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult
 from gitbot.workflows.core.revision import Texts, manifest_folders, read_change, texts_at
 from gitbot.workflows.core.stop_conditions import forge_skew
+from gitbot.workflows.ledger.kept_plans import no_room, no_room_finding
 from gitbot.workflows.ledger.request_history import request_history, reservations
 from gitbot.workflows.ledger.writer import Journal, retried
 from gitbot.workflows.pulls.labels import set_labels
@@ -74,12 +75,24 @@ def _publish(shell: RunContext, *, number: int, snapshot: ClusterSnapshot | None
         raise ForgeError(f"nothing is published: {skew}", hint="let NTP set this machine's clock")
     base = shell.repository.commit(shell.base_branch).id
     outcome = check_pull(shell, ledger, pull, base=base, snapshot=snapshot)
+    outcome = _with_room(shell, ledger, outcome)
     if is_own_proposal(shell, pull):
         digest, wrote = "", _write_foreign_checks(shell, pull, outcome)
     else:
         digest = outcome.judged.digest if outcome.judged else ""
         wrote = _write_to_pull(shell, journal, pull, outcome, base=base)
     return PublishResult(pull=pull, check=outcome, digest=digest, wrote=wrote)
+
+
+def _with_room(shell: RunContext, ledger: Ledger, outcome: CheckResult) -> CheckResult:
+    """The outcome, refused if the ledger takes no new plan. Approved plans always find room."""
+    judged = outcome.judged
+    if judged is None or judged.digest in ledger.plans:
+        return outcome
+    reason = no_room(ledger, shell.clock.now())
+    if not reason:
+        return outcome
+    return replace(outcome, findings=(*outcome.findings, no_room_finding(reason)))
 
 
 def publish_group(shell: RunContext, *, commit: str) -> CheckResult:

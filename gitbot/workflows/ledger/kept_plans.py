@@ -1,13 +1,30 @@
-"""The approved plans in the ledger, by digest."""
+"""The plans in the ledger, by digest: read, and dropped where no merge approved them.
+
+Anybody who may open a pull request can have plans shown, so the plans that nobody approved have a
+budget. Lines are never dropped.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import lru_cache
 
 from gitbot.errors import InvalidInput, LedgerError
-from gitbot.model.ledger.events import MoveApproved
+from gitbot.model.ledger.events import ConcernChanged, ConcernState, MoveApproved, PlanShown
 from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.plan.findings import Finding, Severity
 from gitbot.published import PlanDocument, read_plan
+
+KEPT = 90 * 86_400
+"""Seconds for which a plan is kept after it has expired. A merge counts only before the expiry, so
+this is how long its approval may still wait, for a pass or for an owner."""
+KEPT_OF_A_PULL = 4
+"""Digests of one pull request, the newest. A push back to an older head has its plan made again."""
+UNAPPROVED_BYTES = 32 * 1024 * 1024
+"""gitbot shows no new plan while the plans that nobody approved have more bytes."""
+
+_OBSERVATIONS = (ConcernState.OBSERVED, ConcernState.UNPLANNED)
+_OPENED = (ConcernState.PROPOSED, ConcernState.OPENED)
 
 
 def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
@@ -26,10 +43,75 @@ def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
 
 def check_plans(ledger: Ledger) -> None:
     """Raises LedgerError if a plan is damaged, or if an approved one is missing."""
-    approved = {event.digest for event in ledger.events if isinstance(event, MoveApproved)}
-    for digest in sorted(approved.union(ledger.plans)):
+    for digest in sorted(_approved(ledger).union(ledger.plans)):
         if plan_of(ledger, digest) is None:
             raise LedgerError(f"plans/{digest}.json is missing: moves of it were approved")
+
+
+def unneeded_plans(ledger: Ledger, now: int) -> frozenset[str]:
+    """Digests of plans in the ledger that nobody approved and that no merge can approve any more.
+
+    `now` in seconds UTC. A plan stays while its proposal is open, for `KEPT` after it has expired,
+    and always once a move of it is approved. Of a pull request, the newest `KEPT_OF_A_PULL` stay.
+    """
+    return frozenset(ledger.plans) - _approved(ledger) - _shown(ledger, now) - _open(ledger, now)
+
+
+def unapproved_bytes(ledger: Ledger) -> int:
+    approved = _approved(ledger)
+    return sum(len(data) for digest, data in ledger.plans.items() if digest not in approved)
+
+
+def no_room(ledger: Ledger, now: int) -> str:
+    """Why the ledger takes no new plan, or ""."""
+    unneeded = unneeded_plans(ledger, now)
+    kept = {digest: data for digest, data in ledger.plans.items() if digest not in unneeded}
+    size = unapproved_bytes(ledger.replace(plans=kept))
+    if size <= UNAPPROVED_BYTES:
+        return ""
+    return f"the ledger has {size} bytes of plans that nobody approved, {UNAPPROVED_BYTES} allowed"
+
+
+def no_room_finding(reason: str) -> Finding:
+    return Finding(
+        code="ledger/full",
+        severity=Severity.ERROR,
+        message=f"this plan cannot be approved: {reason}",
+        hint="close pull requests that nobody will merge; their plans go when they have expired",
+    )
+
+
+def _approved(ledger: Ledger) -> set[str]:
+    """Digests whose moves were approved, by a merge or by gitbot within policy."""
+    return {
+        event.digest
+        for event in ledger.events
+        if isinstance(event, MoveApproved)
+        or (isinstance(event, ConcernChanged) and event.state is ConcernState.AUTO)
+    }
+
+
+def _shown(ledger: Ledger, now: int) -> set[str]:
+    pulls: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
+    for event in ledger.events:
+        if isinstance(event, PlanShown) and event.digest:
+            ends = pulls[event.cluster, event.pull_request]
+            end = max(event.expires_at, ends.pop(event.digest, 0))
+            ends[event.digest] = end  # the newest is last
+    return {
+        digest
+        for ends in pulls.values()
+        for digest in list(ends)[-KEPT_OF_A_PULL:]
+        if now <= ends[digest] + KEPT
+    }
+
+
+def _open(ledger: Ledger, now: int) -> set[str]:
+    """Plans of gitbot's own proposals: those of open ones, and what was proposed not long ago."""
+    told = [event for event in ledger.events if isinstance(event, ConcernChanged)]
+    recent = {event.digest for event in told if now <= event.time + KEPT}
+    last = {event.file: event for event in told if event.state not in _OBSERVATIONS}
+    return recent.union(item.digest for item in last.values() if item.state in _OPENED)
 
 
 @lru_cache(maxsize=128)

@@ -12,6 +12,7 @@ from gitbot.model.ledger.events import KnownEvent, MoveChanged, MoveState
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.clock import Clock
 from gitbot.ports.ledger import LedgerStore
+from gitbot.workflows.ledger.kept_plans import unneeded_plans
 
 PUSHES = 6
 MINUTE = 60
@@ -84,9 +85,13 @@ class Journal:
         if not fresh and not new_plans:
             return
         check_transitions(self.ledger, fresh)
+        changed: dict[str, bytes | None] = {**new_plans}
+        if new_plans:  # the ledger grows by plans: those that nobody can approve make room
+            changed |= dict.fromkeys(unneeded_plans(self.seen, self._clock.now()))
+            changed |= new_plans
         self.wait_for_turn()
         self._pushed.append(self._clock.now())
-        self.ledger = self._store.append(self.ledger, fresh, new_plans)
+        self.ledger = self._store.append(self.ledger, fresh, changed)
         self._pending.clear()
         self.written += len(fresh)
 

@@ -42,6 +42,7 @@ from gitbot.workflows.approval.read_approvals import concern_branch
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import JudgedPlan
 from gitbot.workflows.current_state import CurrentState, read_current_state
+from gitbot.workflows.ledger.kept_plans import no_room
 from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose.concerns import (
     Concern,
@@ -298,6 +299,9 @@ def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
         return said(action=Did.NOTHING, reason=refusal, unplanned=is_unplanned(concern, judged))
     if concern.auto and not _owned(run, judged):
         return auto_approve(run, concern, judged)
+    full = "" if judged.digest in run.journal.seen.plans else no_room(run.journal.seen, run.now)
+    if full:
+        return said(action=Did.WAITING, reason=full, unplanned=is_unplanned(concern, judged))
     if pull is not None and not can_merge(run, pull):
         closed = _close(run, concern.name, pull, f"it conflicts with {run.shell.base_branch}")
         if concern.name in run.open_pulls:

@@ -301,7 +301,9 @@ def race(monkeypatch: pytest.MonkeyPatch, stage: Stage, rival: Callable[[], obje
     """Somebody else writes the ledger just before the next write."""
     append = stage.store.append
 
-    def late(ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]) -> Ledger:
+    def late(
+        ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
+    ) -> Ledger:
         monkeypatch.undo()
         rival()
         return append(ledger, events, plans)

@@ -177,7 +177,7 @@ def test_a_pass_that_loses_its_last_race_ends_well_and_the_next_one_sees_what_ha
     append = stage.store.append
 
     def racing(
-        ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]
+        ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
     ) -> Ledger:
         if any(event.state == "created" for event in events) and asked:
             raise ConflictError("somebody else moved gitbot/ledger first")
