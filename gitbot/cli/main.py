@@ -282,7 +282,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "explain": (
         "gitbot explain vm/jumpbox -n customapp --snapshot cluster.json.gz",
-        "kubectl get nodes,pods,vmi,vm -A -o yaml | gitbot explain jumpbox --snapshot -",
+        "kubectl get nodes,pods -A -o yaml | gitbot explain pod/stress --snapshot -",
         "gitbot explain --request customapp/make-room",
     ),
     "get": (

@@ -97,7 +97,7 @@ def _modes(claim: KubernetesObject) -> list[str]:
 def _new_claim(vmi: KubernetesObject, storage: ClusterStorage, name: str) -> Json:
     """`createPVC`. Without any class KubeVirt creates no claim; the object then names none."""
     chosen = str(setting(storage.kubevirt, "vmStateStorageClass", default=""))
-    named = chosen or default_class(storage.classes)
+    named = chosen or default_class(storage.classes, DEFAULT_VIRT_CLASS, DEFAULT_CLASS)
     mode = _access_mode(storage.profiles.get(named), "ReadWriteMany" if chosen else "ReadWriteOnce")
     return {
         "metadata": {"name": name, "namespace": name_of(vmi).namespace},
@@ -111,9 +111,9 @@ def _new_claim(vmi: KubernetesObject, storage: ClusterStorage, name: str) -> Jso
     }
 
 
-def default_class(classes: Sequence[KubernetesObject]) -> str:
-    """getStorageClass: KubeVirt's own default before that of Kubernetes; "" if there is none."""
-    for annotation in (DEFAULT_VIRT_CLASS, DEFAULT_CLASS):
+def default_class(classes: Sequence[KubernetesObject], *annotations: str) -> str:
+    """The class with the first of these annotations that any has (getStorageClass); else ""."""
+    for annotation in annotations:
         named = [name_of(obj).name for obj in classes if _says(obj, annotation)]
         if named:
             return named[-1]

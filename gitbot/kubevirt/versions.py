@@ -90,6 +90,7 @@ SOURCES: Mapping[str, str] = {
     f"{_WATCH}/node/node.go": "kubevirt.source_node",
     f"{_WATCH}/pool": "simulation.kubevirt.vm_owners",
     f"{_WATCH}/replicaset": "simulation.kubevirt.vm_owners",
+    f"{_WATCH}/vm/vm.go": "constraints.moves.claims_to_come",
     f"{_WATCH}/vm": "kubevirt.eviction simulation.kubevirt.vm_owners",
     f"{_WATCH}/vmi/lifecycle.go": "simulation.kubevirt.vmi_lifecycle",
     f"{_WATCH}/workload-updater/workload-updater.go": "kubevirt.workload_updates",

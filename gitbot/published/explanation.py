@@ -34,8 +34,11 @@ class ExplainedNode(Part, frozen=True):
 
     name: str
     verdict: Annotated[
-        Literal["ok", "unresolvable", "unschedulable"],
-        Meta(description="unschedulable if the eviction of other pods could help."),
+        Literal["ok", "unknown", "unresolvable", "unschedulable"],
+        Meta(
+            description="unschedulable if the eviction of other pods could help; unknown if the "
+            "snapshot lacks what decides."
+        ),
     ]
     rejections: list[ExplainedRejection]
     scores: dict[str, Score]

@@ -281,6 +281,10 @@ class PublishedSnapshot(Document, frozen=True, kw_only=True):
     denied_kinds: Annotated[
         Sequence[str], Meta(description="Kinds that the account may not list.")
     ] = ()
+    missing_kinds: Annotated[
+        Sequence[str] | UnsetType,
+        Meta(description="Kinds without an object in the plain files that were read."),
+    ] = UNSET
     objects: Annotated[
         Mapping[str, Sequence[HeldObject]],
         Meta(extra_json_schema={"propertyNames": {"enum": sorted(KINDS)}}),
@@ -297,6 +301,7 @@ def snapshot_file(snapshot: ClusterSnapshot) -> PublishedSnapshot:
         resource_version=snapshot.resource_version,
         absent_kinds=snapshot.absent_kinds,
         denied_kinds=snapshot.denied_kinds,
+        missing_kinds=snapshot.missing_kinds or UNSET,
         objects={kind: tuple(items) for kind, items in snapshot.objects.items()},
         load=UNSET if snapshot.load is None else load_file(snapshot.load),
     )

@@ -9,8 +9,9 @@ from operator import lt
 
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, name_of
+from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
+from gitbot.kubevirt.instance_types import OBJECT_KIND
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.grouping import grouped
 from gitbot.model.lazy_fields import with_later
@@ -31,6 +32,7 @@ def from_objects(
     resource_version: str = "",
     absent_kinds: Iterable[str] = (),
     denied_kinds: Iterable[str] = (),
+    missing_kinds: Iterable[str] = (),
     checked: bool = False,
 ) -> ClusterSnapshot:
     """A snapshot of plain objects. Other kinds are ignored.
@@ -50,6 +52,7 @@ def from_objects(
         resource_version=resource_version,
         absent_kinds=absent_kinds,
         denied_kinds=denied_kinds,
+        missing_kinds=missing_kinds,
     )
 
 
@@ -62,6 +65,7 @@ def from_sorted(
     resource_version: str = "",
     absent_kinds: Iterable[str] = (),
     denied_kinds: Iterable[str] = (),
+    missing_kinds: Iterable[str] = (),
 ) -> ClusterSnapshot:
     """Like `from_objects`, for objects in order. The digest is computed on first access."""
     kept = {kind: objects[kind] for kind in sorted(objects) if objects[kind]}
@@ -73,6 +77,7 @@ def from_sorted(
         resource_version=resource_version,
         absent_kinds=tuple(sorted(absent_kinds)),
         denied_kinds=tuple(sorted(denied_kinds)),
+        missing_kinds=tuple(sorted(missing_kinds)),
     )
     return with_later(snapshot, digest=lambda: digest_of(cluster, kept))
 
@@ -129,9 +134,11 @@ def in_order(kind: str, items: Iterable[KubernetesObject]) -> tuple[KubernetesOb
 
 
 def belongs(kind: str, obj: KubernetesObject, name: NamespacedName) -> bool:
-    """Whether a snapshot keeps this object: only one ConfigMap, no finished pod."""
+    """Whether a snapshot keeps this object: only one ConfigMap, no finished pod, stored types."""
     if kind == "ConfigMap":
         return name == HOLD_NAME
+    if kind == "ControllerRevision":
+        return OBJECT_KIND in labels_of(obj)
     if kind == "Pod":
         return not is_final(obj)
     return True

@@ -83,6 +83,10 @@ _INSTANCE_VOLUME: Fields = {
     "serviceAccount": {},
     "sysprep": {},
 }
+_CLAIM_ASKED: Fields = {
+    **keep("accessModes", "selector", "storageClassName", "volumeMode", "volumeName"),
+    "resources": QUANTITIES,
+}
 _INSTANCE_SPEC: Fields = {
     "affinity": shared(ANY),
     **keep("architecture", "dnsPolicy", "evictionStrategy", "hostname"),
@@ -166,13 +170,43 @@ MACHINE: Fields = {
         "instancetype": keep("kind", "name", "revisionName"),
         "preference": keep("kind", "name", "revisionName"),
         "template": INSTANCE_TEMPLATE,
-        "dataVolumeTemplates": [{"metadata": keep("name")}],
+        "dataVolumeTemplates": [
+            {"metadata": keep("name"), "spec": keep("pvc", "storage", of=_CLAIM_ASKED)}
+        ],
     },
     "status": {
         **keep("created", "printableStatus", "ready", "runStrategy", "observedGeneration"),
         "conditions": CONDITIONS,
+        **keep(
+            "instancetypeRef",
+            "preferenceRef",
+            of={"name": ANY, "controllerRevisionRef": keep("name")},
+        ),
     },
 }
+INSTANCE_TYPE: Fields = {
+    **keep("cpu", "ioThreads", "ioThreadsPolicy", "memory", "nodeSelector", "schedulerName"),
+    "launchSecurity": _DOMAIN["launchSecurity"],
+    **keep("gpus", "hostDevices", of=_DEVICES["gpus"]),
+}
+PREFERENCE: Fields = {
+    **keep("cpu", "features", "machine", "preferSpreadSocketToCoreRatio", "preferredArchitecture"),
+    "preferredLaunchSecurity": _DOMAIN["launchSecurity"],
+    "firmware": keep("preferredEfi", "preferredUseBios", "preferredUseEfi"),
+    "devices": keep(
+        "preferredAutoattachGraphicsDevice",
+        "preferredAutoattachInputDevice",
+        "preferredAutoattachMemBalloon",
+        "preferredAutoattachPodInterface",
+        "preferredAutoattachSerialConsole",
+        "preferredInterfaceMasquerade",
+        "preferredInterfaceModel",
+        "preferredNetworkInterfaceMultiQueue",
+        "preferredRng",
+        "preferredTPM",
+    ),
+}
+STORED_TYPE: Fields = {**INSTANCE_TYPE, **PREFERENCE}
 MIGRATION: Fields = {
     "spec": {
         **keep("addedNodeSelector", "priority", "vmiName"),

@@ -17,7 +17,7 @@ from gitbot.kubevirt.admission import RUN_STRATEGIES
 from gitbot.model.cluster.cluster import KINDS
 from gitbot.model.text.wording import nearest, one_of
 from gitbot.snapshot.from_objects import belongs, kind_of
-from gitbot.snapshot.resources import RESOURCES
+from gitbot.snapshot.resources import DUMP, RESOURCES
 
 _LISTS = {f"{kind}List": kind for kind in KINDS}
 _WORDS = {
@@ -28,7 +28,7 @@ _WORDS = {
     bool: "a boolean",
 }
 _NEEDED = ("Node", "Pod")
-_HINT = "`kubectl get nodes,pods,vmi,vm -A -o yaml` prints what is needed"
+_HINT = f"`{DUMP}` prints what is needed"
 
 
 def plain_objects(file: str, value: Any) -> Iterator[KubernetesObject]:

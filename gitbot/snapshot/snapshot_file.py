@@ -14,13 +14,14 @@ from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import InvalidInput, SnapshotError
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.snapshot.decode import plain_json
-from gitbot.snapshot.from_objects import from_objects
+from gitbot.snapshot.from_objects import from_objects, kind_of
 from gitbot.snapshot.plain_objects import (
     check_enough,
     passed_over,
     plain_objects,
     run_strategy_warnings,
 )
+from gitbot.snapshot.resources import LISTED
 from gitbot.snapshot.versioned import (
     TAKE_ANEW,
     is_versioned,
@@ -63,11 +64,10 @@ def read_files(
     """A snapshot of files (name, content), each recognised by its content.
 
     Either one ClusterSnapshot, or any number of files with plain Kubernetes objects (a List or
-    several documents, YAML or JSON, gzip or not). In plain objects, an absent kind means that there
-    are none, the cluster is called `cluster`, and the time is `now` in seconds UTC. Namespaced
-    objects without a namespace are in `default`, where kubectl would put them. Raises
-    SnapshotError, also for a file without a document and for objects with neither Node nor Pod
-    among them.
+    several documents, YAML or JSON, gzip or not). In plain objects, the cluster is called
+    `cluster`, and the time is `now` in seconds UTC. Namespaced objects without a namespace are in
+    `default`, where kubectl would put them. Raises SnapshotError, also for a file without a
+    document and for objects with neither Node nor Pod among them.
     """
     if not texts:
         raise SnapshotError("no snapshot file given", hint=TAKE_ANEW)
@@ -99,8 +99,10 @@ def _plain(files: Sequence[_File], now: int, cluster: str) -> ReadFiles:
     objects = [obj for _, held in found for obj in held]
     names = [each.name for each in files]
     check_enough(names, objects)
+    given = set(map(kind_of, objects))
+    missing = [each.kind for each in LISTED if each.required and each.kind not in given]
     try:
-        snapshot = from_objects(cluster, objects, now, checked=True)
+        snapshot = from_objects(cluster, objects, now, missing_kinds=missing, checked=True)
     except SnapshotError as error:
         raise SnapshotError(f"{', '.join(names)}: {error}") from error
     return ReadFiles(

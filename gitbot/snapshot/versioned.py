@@ -45,6 +45,7 @@ class _Written(msgspec.Struct, rename="camel"):
     resource_version: str = ""
     absent_kinds: list[str] = []
     denied_kinds: list[str] = []
+    missing_kinds: list[str] = []
     load: dict[str, Any] | None = None
 
 
@@ -73,6 +74,7 @@ def read_written(text: bytes) -> ClusterSnapshot | None:
             resource_version=found.resource_version,
             absent_kinds=found.absent_kinds,
             denied_kinds=found.denied_kinds,
+            missing_kinds=found.missing_kinds,
         )
         if found.load is not None:
             snapshot = snapshot.with_load(load_of("load", found.load))
@@ -104,6 +106,7 @@ def read_versioned(file: str, value: Mapping[str, Any]) -> ClusterSnapshot:
         resource_version=_optional(file, value, "resourceVersion"),
         absent_kinds=_kinds(file, value, "absentKinds"),
         denied_kinds=_kinds(file, value, "deniedKinds"),
+        missing_kinds=_kinds(file, value, "missingKinds"),
         checked=not declared,  # a person wrote a file without a digest by hand
     )
     if declared and declared not in (snapshot.digest, digest_of(cluster, grouped)):

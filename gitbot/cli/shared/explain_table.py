@@ -61,6 +61,8 @@ def table(
 
 def _summary(explanation: Explanation) -> str:
     feasible, nodes = explanation.judgement.feasible, explanation.judgement.nodes
+    if not feasible and any(verdict.word == "unknown" for verdict in nodes):
+        return "fit unknown: the snapshot lacks what decides it"
     if not feasible:
         return f"none of {len(nodes)} nodes takes it"
     verb = "takes" if len(feasible) == 1 else "take"

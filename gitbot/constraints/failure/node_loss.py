@@ -151,11 +151,11 @@ class LossSimulation:
     def grown(self, vm: NamespacedName, count: int) -> tuple[Restart, ...]:
         """Where `count` more VMs like this one would start, one after the other."""
         world, item = self._world.fork(), self._instances[vm]
-        pod, nothing = self._new_pod(item), self._mask(())
+        pod, nothing = self._made(item, copy=True), self._mask(())
         found = []
         for number in range(1, count + 1):
             name = NamespacedName(namespace=vm.namespace, name=f"{vm.name}-{number}")
-            like = replace(pod, name=name)
+            like = _with_own_claims(replace(pod, name=name), number)
             node = _placed(world, like, nothing)
             why = _detached(world, like, node) if node else _why(world, like, ())
             node = "" if why else node
@@ -218,13 +218,13 @@ class LossSimulation:
             made[item.name] = self._made(item)
         return made[item.name]
 
-    def _made(self, item: Instance) -> Pod:
+    def _made(self, item: Instance, *, copy: bool = False) -> Pod:
         fresh = (
             replace(item, vmi=self._replica(item)) if item.vm is None else replace(item, vmi=None)
         )
         fresh = replace(fresh, node="")
-        obj = start_object(self._instances, fresh)
-        pod = launcher_of(self._instances, fresh, obj, estimated=True)
+        obj = start_object(self._instances, fresh, copy=copy)
+        pod = launcher_of(self._instances, fresh, obj, estimated=True, copy=copy)
         name = target_name(item.name, 0)
         if item.source_pod is None:
             return pod.replace(name=name, node="")
@@ -277,6 +277,23 @@ class LossSimulation:
             if not rule.members.isdisjoint(touched)
             for breach in worsened(rule.breaches(before), rule.breaches(after))
         )
+
+
+def _with_own_claims(pod: Pod, number: int) -> Pod:
+    """One of several copies of a VM: its new claims have names of their own."""
+    if not pod.new_claims:
+        return pod
+    names = {name: f"{name}-{number}" for name in pod.new_claims}
+    volumes = []
+    for volume in pod.volumes:
+        claim = at(volume, "persistentVolumeClaim", "claimName")
+        own = {"persistentVolumeClaim": {"claimName": names[claim]}} if claim in names else {}
+        volumes.append({**volume, **own})
+    new = {
+        names[name]: {**claim, "metadata": {**claim["metadata"], "name": names[name]}}
+        for name, claim in pod.new_claims.items()
+    }
+    return pod.replace(volumes=tuple(volumes), new_claims=new)
 
 
 def _starts_again(item: Instance) -> bool:

@@ -17,7 +17,7 @@ from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.kubevirt.state_storage import ClusterStorage
 from gitbot.kubevirt.workload_updates import updates_to_come
 from gitbot.model.caches import LastValueCache, RowCache
-from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import STORAGE_KINDS, ClusterSnapshot
 from gitbot.model.cluster.node import Node
 from gitbot.model.cluster.opt_out import LABEL
 from gitbot.model.cluster.pod import Pod
@@ -106,6 +106,7 @@ class Instances(Mapping[NamespacedName, Instance]):
             for namespace, objects in _by_namespace(snapshot.of("PersistentVolumeClaim")).items()
         }
         self.storage = ClusterStorage(kubevirt=self.kubevirt, classes=snapshot.of("StorageClass"))
+        self.without_storage = all(map(snapshot.unread, STORAGE_KINDS))
         self.domains = Domains(_nodes((obj,) for obj in snapshot.of("Node")))
         self.standing = tuple(role for role in roles if isinstance(role, StandingPod))
         self.migrations = snapshot.of("VirtualMachineInstanceMigration")

@@ -42,6 +42,7 @@ def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
             f"in kube-scheduler {MINOR} (a defect there); the verdict follows it",
         )
     yield from _not_looked_at(pod, world)
+    yield from _unread(pod, world)
     yield from _attachment(judgement)
     yield from _sampling(pod, world, judgement)
     yield from _preemption(pod, world, judgement)
@@ -85,6 +86,22 @@ def _not_looked_at(pod: Pod, world: World) -> Iterator[Check]:
                 f"claim {name} is created before the pod, and its class {class_of(claim) or 'none'}"
                 " binds at once: the nodes that reach its volume are not known yet",
             )
+
+
+def _unread(pod: Pod, world: World) -> Iterator[Check]:
+    unread = world.state.facts.unread
+    if "CSINode" in unread and pod.claims:
+        yield warned(
+            "unread",
+            "the files have no CSINode: how many volumes a node attaches is not looked at; "
+            "`kubectl get csinodes,volumeattachments -o yaml` adds them",
+        )
+    if "Namespace" in unread and any(term.namespace_selector for term in _terms(pod)):
+        yield warned(
+            "unread",
+            "the files have no Namespace: a namespaceSelector then sees no labels; "
+            "`kubectl get namespaces -o yaml` adds them",
+        )
 
 
 def _attachment(judgement: Judgement) -> Iterator[Check]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from gitbot.constraints.moves.claims_to_come import claims_to_come
 from gitbot.constraints.moves.instances import Instance, Instances
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
 from gitbot.kubevirt.attachment_pod import attachment_pod
 from gitbot.kubevirt.kubevirt_object import setting
-from gitbot.kubevirt.state_storage import StateClaim, state_claim
 from gitbot.kubevirt.target_pod import source_pod, target_pod
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.pod import Pod
@@ -65,28 +65,31 @@ def _target_of(instances: Instances, vmi_name: NamespacedName, added: Mapping[st
 
 
 def launcher_of(
-    instances: Instances, instance: Instance, obj: KubernetesObject, *, estimated: bool = False
+    instances: Instances,
+    instance: Instance,
+    obj: KubernetesObject,
+    *,
+    estimated: bool = False,
+    copy: bool = False,
 ) -> Pod:
-    """A launcher pod that does not exist yet, with what KubeVirt creates beside it."""
+    """A launcher pod that does not exist yet, with what KubeVirt creates beside it.
+
+    `copy`: of another VM like this one.
+    """
     pod = Pod.from_object(obj, estimated=estimated)
     with decoding("VirtualMachineInstance", {"metadata": _metadata(instance)}):
         vmi = _running_or_next(instance)
         beside = attachment_pod(vmi, obj, instances.kubevirt)
-        state = _state_claim(instances, instance, vmi)
-    if state is not None and state.new is not None:
-        pod = pod.replace(new_claims={state.name: state.new})
-    return pod if beside is None else pod.replace(attachment=Pod.from_object(beside))
+        new = claims_to_come(instances, instance, vmi, copy=copy).new
+    if new:
+        pod = pod.replace(new_claims=new)
+    if beside is None:
+        return pod
+    return pod.replace(attachment=Pod.from_object(beside).replace(new_claims=new))
 
 
 def _running_or_next(instance: Instance) -> KubernetesObject:
     return instance.vmi if instance.vmi is not None else _vmi_of(instance)
-
-
-def _state_claim(
-    instances: Instances, instance: Instance, vmi: KubernetesObject
-) -> StateClaim | None:
-    claims = instances.claims.get(instance.name.namespace, {})
-    return state_claim(vmi, instances.storage, claims, migrates=bool(instance.node))
 
 
 def target_name(vm: NamespacedName, number: int = 1) -> NamespacedName:
@@ -121,7 +124,6 @@ def _target_object(
 ) -> KubernetesObject:
     vmi = _running_or_next(instance)
     namespace = instance.name.namespace
-    state = _state_claim(instances, instance, vmi)
     held = instance.source_pod if not _resized(vmi) else None
     real: Mapping[str, Any] = (held or {}).get("spec") or {}
     if not isinstance(at(vmi, "spec", "domain", default={}), Mapping):
@@ -137,7 +139,7 @@ def _target_object(
         claims=instances.claims.get(namespace, {}),
         classes=instances.classes,
         containers=None if whole else real.get("containers") or None,
-        state_claim=state.name if state else "",
+        state_claim=claims_to_come(instances, instance, vmi).state,
     )
     name = target_name(instance.name).name
     pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
@@ -146,15 +148,17 @@ def _target_object(
     return pod
 
 
-def start_object(instances: Instances, instance: Instance) -> KubernetesObject:
+def start_object(
+    instances: Instances, instance: Instance, *, copy: bool = False
+) -> KubernetesObject:
     with decoding("VirtualMachine", {"metadata": _metadata(instance)}):
-        return _start_object(instances, instance)
+        return _start_object(instances, instance, copy=copy)
 
 
-def _start_object(instances: Instances, instance: Instance) -> KubernetesObject:
+def _start_object(instances: Instances, instance: Instance, *, copy: bool) -> KubernetesObject:
     namespace = instance.name.namespace
     vmi = _running_or_next(instance)
-    state = _state_claim(instances, replace(instance, node=""), vmi)
+    state = claims_to_come(instances, replace(instance, node=""), vmi, copy=copy).state
     pod = source_pod(
         vmi,
         instances.kubevirt,
@@ -162,7 +166,7 @@ def _start_object(instances: Instances, instance: Instance) -> KubernetesObject:
         quotas=instances.quotas.get(namespace, ()),
         claims=instances.claims.get(namespace, {}),
         classes=instances.classes,
-        state_claim=state.name if state else "",
+        state_claim=state,
     )
     name = target_name(instance.name, 0).name
     pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}

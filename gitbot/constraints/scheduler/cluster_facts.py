@@ -32,7 +32,7 @@ FACT_KINDS = (
 
 
 class StandingFacts:
-    """The fixed facts of one snapshot, decoded.
+    """The fixed facts of one snapshot, decoded. `unread` are kinds that it may lack.
 
     `services` and `owners` hold (namespace, selector) for default spreading: services are keyed by
     namespace, owners by (kind, namespace, name).
@@ -45,6 +45,7 @@ class StandingFacts:
         "services",
         "standing",
         "storage",
+        "unread",
         "volume_room",
     )
 
@@ -56,6 +57,7 @@ class StandingFacts:
             for obj in snapshot.of("Namespace")
         }
         self.storage = Storage(snapshot)
+        self.unread = frozenset(filter(snapshot.unread, FACT_KINDS))
         self.standing = StandingMasks()
         self.volume_room = _volume_room(self.columns, self.storage)
         self.services = _services(snapshot.of("Service"))

@@ -14,6 +14,7 @@ from gitbot.constraints.scheduler.filters import (
     resources,
     taints,
     topology_spread,
+    unknown,
     volume_binding,
     volume_limits,
     volume_restrictions,
@@ -30,6 +31,7 @@ from gitbot.constraints.scheduler.scores import (
 from gitbot.model.cluster.pod import Pod
 
 FILTERS: tuple[Callable[[State, Pod], Filter | None], ...] = (
+    unknown.prepare,
     node_unschedulable.prepare,
     node_name.prepare,
     taints.prepare,
@@ -46,6 +48,7 @@ FILTERS: tuple[Callable[[State, Pod], Filter | None], ...] = (
 )
 
 PLUGINS = (
+    unknown.PLUGIN,
     "NodeUnschedulable",
     "NodeName",
     "TaintToleration",

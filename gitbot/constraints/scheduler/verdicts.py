@@ -16,6 +16,7 @@ class Rejection:
     `resolvable`: evicting other pods could help (status Unschedulable, not
     UnschedulableAndUnresolvable). `early`: found before the plugins' filters ran on the node
     (PreFilter), so kube-scheduler reports it. `details` repeat it with names and amounts.
+    `unknown`: the snapshot lacks what decides, so kube-scheduler may answer otherwise.
     """
 
     plugin: str
@@ -23,6 +24,7 @@ class Rejection:
     resolvable: bool = False
     early: bool = False
     details: tuple[str, ...] = ()
+    unknown: bool = False
 
     def __str__(self) -> str:
         return f"{self.plugin}: {'; '.join(self.details or self.reasons)}"
@@ -52,9 +54,11 @@ class NodeVerdict:
 
     @property
     def word(self) -> str:
-        """ok; unschedulable if eviction of other pods could help; else unresolvable."""
+        """ok; unknown; unschedulable if eviction of other pods could help; else unresolvable."""
         if self.ok:
             return "ok"
+        if any(item.unknown for item in self.rejections):
+            return "unknown"
         return "unschedulable" if self.resolvable else "unresolvable"
 
 

@@ -17,6 +17,7 @@ from gitbot.model.lazy_fields import LazyFields, with_later
 KINDS = (
     "CSINode",
     "ConfigMap",  # only gitbot-hold in namespace gitbot
+    "ControllerRevision",  # only those of instance types and preferences
     "KubeDescheduler",
     "KubeVirt",
     "MigrationPolicy",
@@ -34,13 +35,19 @@ KINDS = (
     "Service",
     "StatefulSet",
     "StorageClass",
+    "StorageProfile",
     "VirtualMachine",
+    "VirtualMachineClusterInstancetype",
+    "VirtualMachineClusterPreference",
     "VirtualMachineInstance",
     "VirtualMachineInstanceMigration",
     "VirtualMachineInstanceReplicaSet",
+    "VirtualMachineInstancetype",
     "VirtualMachinePool",
+    "VirtualMachinePreference",
     "VolumeAttachment",
 )
+STORAGE_KINDS = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +57,9 @@ class ClusterSnapshot(LazyFields):
     `taken_at` is in UTC seconds. `objects` maps a kind of `KINDS` to its objects, sorted by
     (namespace, name) in code points. `digest` covers cluster, kinds and objects, not the time.
     `absent_kinds` are optional kinds that the cluster does not serve: they count as "none", as do
-    `denied_kinds`, which the account may not list. `load` is the measured load, None if it was not
-    read; the digest does not cover it.
+    `denied_kinds`, which the account may not list. `missing_kinds` are those without an object in
+    plain files: there may be none, or the files lack them. `load` is the measured load, None if it
+    was not read; the digest does not cover it.
     """
 
     cluster: str
@@ -62,10 +70,15 @@ class ClusterSnapshot(LazyFields):
     resource_version: str = ""
     absent_kinds: tuple[str, ...] = ()
     denied_kinds: tuple[str, ...] = ()
+    missing_kinds: tuple[str, ...] = ()
     load: ClusterLoad | None = None
 
     def of(self, kind: str) -> Sequence[KubernetesObject]:
         return self.objects.get(kind, ())
+
+    def unread(self, kind: str) -> bool:
+        """Whether the cluster may have objects of a kind of which the snapshot has none."""
+        return kind in self.missing_kinds or kind in self.denied_kinds
 
     def find(self, kind: str, name: NamespacedName) -> KubernetesObject | None:
         """One object by kind and name. Linear; build an index for frequent use."""
@@ -81,6 +94,7 @@ class ClusterSnapshot(LazyFields):
             resource_version=self.resource_version,
             absent_kinds=self.absent_kinds,
             denied_kinds=self.denied_kinds,
+            missing_kinds=self.missing_kinds,
             load=load,
         )
         return with_later(made, digest=lambda: self.digest)

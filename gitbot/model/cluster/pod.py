@@ -28,6 +28,7 @@ class Pod:
     `volumes` are the pod's volumes as plain JSON. `estimated` marks a pod that was derived from a
     VM or VMI without a running pod. Labels are the pod's own. `new_claims` are claims, by name,
     that are created with the pod; `attachment` is the pod that must run beside it on its node.
+    `unknown` says what the snapshot lacks to know the pod's demands.
     """
 
     name: NamespacedName
@@ -55,6 +56,7 @@ class Pod:
     nominated: str = ""  # the node that it waits for after preemption
     new_claims: Mapping[str, Json] = field(default_factory=dict)
     attachment: Pod | None = None
+    unknown: str = ""
 
     def replace(self, **changed: Any) -> Pod:
         """`dataclasses.replace`, optimised for many thousands of pods."""

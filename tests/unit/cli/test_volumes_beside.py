@@ -186,3 +186,77 @@ def test_a_start_where_hotplugged_volumes_cannot_be_attached_is_no_start() -> No
 def test_an_attachment_pod_looks_for_the_name_of_the_node_in_its_hostname_label() -> None:
     other = node("n4", zone="a", hostname="n4.example")
     assert verdicts([*with_hotplug(), WAITS, other], "db")["n4"] == "unresolvable"
+
+
+def off(name: str, **spec: Any) -> KubernetesObject:
+    """A VM that is off, with a disk from a DataVolume template."""
+    template = {
+        "domain": {"devices": {}, "memory": {"guest": "1Gi"}},
+        "volumes": [{"name": "root", "dataVolume": {"name": f"{name}-disk"}}],
+    }
+    disk = {"metadata": {"name": f"{name}-disk"}, "spec": spec}
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "runStrategy": "Halted",
+            "template": {"spec": template},
+            "dataVolumeTemplates": [disk],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "takes"),
+    [
+        ({"pvc": {"storageClassName": "zonal"}}, {"n3"}),
+        ({"storage": {}}, {"n1", "n2", "n3"}),  # KubeVirt's default class
+        ({"pvc": {}}, {"n3"}),  # that of Kubernetes
+        ({"pvc": {"storageClassName": "other"}}, set()),
+    ],
+)
+def test_a_vm_that_is_off_brings_the_claims_of_its_templates(
+    spec: Mapping[str, Any], takes: set[str]
+) -> None:
+    virt = storage_class("virt", "WaitForFirstConsumer", default=False)
+    virt = {**virt, "metadata": {"name": "virt", "annotations": {VIRT: "true"}}}
+    zonal = storage_class("zonal", "WaitForFirstConsumer", "b")
+    found = verdicts([off("new", **spec), virt, zonal], "new")
+    assert {name for name, word in found.items() if word == "ok"} == takes
+
+
+def test_a_claim_that_exists_decides_where_its_vm_starts_and_a_copy_has_its_own() -> None:
+    objects = [off("one", storage={}), *claim("one-disk", ["ReadWriteOnce"]), WAITS]
+    assert verdicts(objects, "one")["n3"] == "unresolvable"
+    said = told(objects, "simulate", "grow", "vm/one", "--by", "60")
+    assert "60 starts, 0 without" in said
+    assert "-      n3" in said
+
+
+def test_a_dump_without_claims_leaves_the_fit_unknown_and_names_the_command() -> None:
+    vmi, launcher = (copy.deepcopy(dict(obj)) for obj in vm("db", on="n1"))
+    source = {"persistentVolumeClaim": {"claimName": "data"}}
+    vmi["spec"]["volumes"] = [{"name": "data", **source}]
+    launcher["spec"]["volumes"] = [{"name": "data", **source}]
+    for objects in ([vmi, launcher], [vmi, launcher, WAITS]):
+        assert set(verdicts(objects, "db").values()) == {"unknown"}
+        said = told(objects, "explain", "db")
+        assert "fit unknown" in said
+        assert "not found" not in said
+        assert "kubectl get persistentvolumeclaims,persistentvolumes,storageclasses -A" in said
+        assert "1 VM cannot leave" in told(objects, "simulate", "drain", "n1")
+    assert set(verdicts([off("new", storage={})], "new").values()) == {"unknown"}
+    bound = claim("data", ["ReadWriteMany"])
+    assert set(verdicts([vmi, launcher, bound[0]], "db").values()) == {"unknown"}
+    assert verdicts([vmi, launcher, *bound], "db")["n2"] == "ok"
+
+
+def test_a_dump_of_all_kinds_still_says_not_found() -> None:
+    other = claim("other", ["ReadWriteMany"])
+    vmi, launcher = (copy.deepcopy(dict(obj)) for obj in vm("db", on="n1"))
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    vmi["spec"]["volumes"] = [volume]
+    assert 'persistentvolumeclaim "data" not found' in told(
+        [vmi, launcher, *other], "explain", "db"
+    )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.snapshot.resources import LISTED, Resource
+from gitbot.snapshot.resources import DUMP, LISTED, Resource
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "snapshot.md"
 
@@ -17,3 +17,9 @@ def test_every_right_is_documented(resource: Resource) -> None:
     rows = [line.split("|") for line in PAGE.read_text(encoding="utf-8").splitlines()]
     cells = {row[1].strip(): row[2] for row in rows if len(row) == 4}
     assert resource.plural in [name.strip() for name in cells[group].split(",")]
+
+
+def test_the_documented_command_dumps_every_kind_that_each_cluster_serves() -> None:
+    text = PAGE.read_text(encoding="utf-8").replace("\\\n", "").replace("   ", " ")
+    assert " ".join(DUMP.split()) in " ".join(text.split())
+    assert {each.plural for each in LISTED if each.required} <= {*DUMP.split()[2].split(",")}

@@ -44,7 +44,7 @@ class VolumeRestrictions:
             found = storage.claim(self._pod, claim)
             modes = at(found, "spec", "accessModes", default=())
             users = self._state.claims.get((namespace, claim))
-            if "ReadWriteOncePod" in modes and users:
+            if "ReadWriteOncePod" in modes and users and claim not in self._pod.new_claims:
                 lines.append(f"claim {claim} is ReadWriteOncePod and in use by {min(users)}")
         return tuple(lines)
 
