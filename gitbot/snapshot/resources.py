@@ -45,7 +45,6 @@ class Resource:
 _POLICY_GROUP = "policy"
 _STORAGE = "storage.k8s.io"
 _KUBEVIRT = "kubevirt.io"
-_TYPES = "instancetype.kubevirt.io"
 
 
 def _resource(
@@ -69,22 +68,9 @@ def _resource(
     )
 
 
-_CLUSTER = "VirtualMachineCluster"
-
-
-def _optional(
-    kind: str, group: str, version: str, plural: str, *, cluster: bool = False
-) -> Resource:
-    """A kind without which starts of some VMs are not known."""
-    return _resource(
-        kind, group, version, plural, cluster_scoped=cluster, required=False, needed=False
-    )
-
-
 _RESOURCES = (
     _resource("CSINode", _STORAGE, "v1", "csinodes", cluster_scoped=True),
     _resource("ConfigMap", "", "v1", "configmaps"),
-    _optional("ControllerRevision", "apps", "v1", "controllerrevisions"),
     _resource(
         "KubeDescheduler",
         "operator.openshift.io",
@@ -117,10 +103,7 @@ _RESOURCES = (
     _resource("Service", "", "v1", "services"),
     _resource("StatefulSet", "apps", "v1", "statefulsets"),
     _resource("StorageClass", _STORAGE, "v1", "storageclasses", cluster_scoped=True),
-    _optional("StorageProfile", "cdi.kubevirt.io", "v1beta1", "storageprofiles", cluster=True),
     _resource("VirtualMachine", _KUBEVIRT, "v1", "virtualmachines"),
-    _optional(f"{_CLUSTER}Instancetype", _TYPES, "v1beta1", f"{_CLUSTER}Instancetypes".lower(), cluster=True),
-    _optional(f"{_CLUSTER}Preference", _TYPES, "v1beta1", f"{_CLUSTER}Preferences".lower(), cluster=True),
     _resource("VirtualMachineInstance", _KUBEVIRT, "v1", "virtualmachineinstances"),
     _resource(
         "VirtualMachineInstanceMigration",
@@ -134,7 +117,6 @@ _RESOURCES = (
         "v1",
         "virtualmachineinstancereplicasets",
     ),
-    _optional("VirtualMachineInstancetype", _TYPES, "v1beta1", "virtualmachineinstancetypes"),
     _resource(
         "VirtualMachinePool",
         "pool.kubevirt.io",
@@ -142,7 +124,6 @@ _RESOURCES = (
         "virtualmachinepools",
         required=False,
     ),
-    _optional("VirtualMachinePreference", _TYPES, "v1beta1", "virtualmachinepreferences"),
     _resource("VolumeAttachment", _STORAGE, "v1", "volumeattachments", cluster_scoped=True),
 )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 3,
     "__main__": 85,
-    "adapters": 7_204,
+    "adapters": 7_201,
     "audit": 1_658,
     "calendar": 1_414,
     "cli": 7_204,
@@ -21,8 +21,8 @@ ROOMS = {
     "execution": 3_341,
     "intents": 5_520,
     "kubernetes": 507,
-    "kubevirt": 3_021,
-    "model": 3_262,
+    "kubevirt": 2_745,
+    "model": 3_256,
     "planner": 6_580,
     "policy": 4_080,
     "ports": 554,
@@ -31,7 +31,7 @@ ROOMS = {
     "reports": 2_948,
     "settings": 681,
     "simulation": 9_000,
-    "snapshot": 2_279,
+    "snapshot": 2_220,
     "wiring": 1_099,
     "workflows": 12_574,
 }
