@@ -49,6 +49,8 @@ class Maintenance:
 
     `nodes` are in the order of draining; `stays` are the VMs that the approved plan leaves running.
     `done` is Uncordoned, Rebooted or Command. `removed`: the file of the window was deleted.
+    `together`: the first move takes all nodes out of service, and none takes VMs before all are
+    back.
     """
 
     occurrence: OccurrenceId
@@ -59,6 +61,7 @@ class Maintenance:
     done: str = "Uncordoned"
     return_home: str = "Propose"
     removed: bool = False
+    together: bool = False
 
 
 class Terms(FrozenStruct, frozen=True, kw_only=True):

@@ -50,12 +50,14 @@ def nodes_of(view: ExecutorInput, maintenance: Maintenance) -> dict[str, NodeRec
     return {node: known.get(node) or NodeRecord(node=node) for node in names}
 
 
-def may_begin(nodes: Mapping[str, NodeRecord], node: str, most: int) -> str:
-    record = nodes[node]
+def may_begin(nodes: Mapping[str, NodeRecord], node: str, maintenance: Maintenance) -> str:
+    record, most = nodes[node], maintenance.max_nodes_at_once
     if record.state in BUSY:
         return ""
     if record.state is not NodeState.WAITING:
         return f"{node} is {record.state}"
+    if maintenance.together:
+        return ""
     busy = [name for name, other in nodes.items() if other.state in BUSY]
     if len(busy) >= most:
         return f"{', '.join(busy)} must return first (maxNodesAtOnce {most})"
@@ -117,7 +119,7 @@ def advance(
     for name in maintenance.nodes:
         waits = nodes[name].state is NodeState.WAITING
         idle = waits and _begins_without_moves(view, facts, approved, record, name)
-        if idle and not may_begin(nodes, name, maintenance.max_nodes_at_once):
+        if idle and not may_begin(nodes, name, maintenance):
             events += begin(view, facts, approved, name, before=events)
             nodes[name] = NodeRecord(node=name, state=NodeState.DRAINING)
     return tuple(events)
@@ -199,15 +201,30 @@ def _is_released(
         return mark == mark_of(view, maintenance.occurrence)
     if _is_given_up(approved, record, node):
         return True
+    beside = nodes_of(view, maintenance).values() if maintenance.together else (node,)
+    over = all(span.end <= view.now for span in approved.terms.allowed)
+    if not over and not all(_is_done(facts, maintenance, other) for other in beside):
+        return False
     if node.state is NodeState.RETURNED:
         return is_ready(facts.nodes[node.node])
+    return node.state is NodeState.READY and _is_done(facts, maintenance, node)
+
+
+def _is_done(facts: ClusterFacts, maintenance: Maintenance, node: NodeRecord) -> bool:
+    """Whether a node is back as `done` says, or out of the way; a cordon of gitbot may remain."""
+    if node.state in (NodeState.RETURNED, NodeState.CLOSED) or node.node not in facts.nodes:
+        return True
     by_itself = maintenance.done != "Uncordoned" and node.state is NodeState.READY
     return by_itself and is_back(facts, maintenance, node)
 
 
 def _is_given_up(approved: Approved, record: RequestRecord, node: NodeRecord) -> bool:
-    """Whether gitbot stops draining a node: request cancelled, or window removed."""
-    if node.state is not NodeState.DRAINING or _in_flight(record, node):
+    """Whether gitbot stops draining a node: request cancelled, or window removed.
+
+    A cancelled drain gives up all nodes that were to be away together, even those that are empty.
+    """
+    ready = node.state is NodeState.READY and _must(approved).together and record.cancelled
+    if not (ready or node.state is NodeState.DRAINING) or _in_flight(record, node):
         return False
     return bool(record.cancelled) or (_must(approved).removed and record.finished)
 
@@ -230,7 +247,11 @@ def _begins_without_moves(
     if denied and denied.issuperset(m.group for m in record.moves.values() if not m.final):
         return False  # Policies deny the plan or its window, not single moves of it.
     is_open = any(span.contains(view.now) for span in approved.terms.allowed)
-    mine = [move for move in record.moves.values() if move.source == node and not move.final]
+    mine = [
+        move
+        for move in record.moves.values()
+        if (maintenance.together or move.source == node) and not move.final
+    ]
     empty = set(facts.instances_on(node)) <= maintenance.stays
     return is_open and not mine and empty and not _is_stopped(view, approved, record)
 
@@ -285,6 +306,8 @@ def _next_state(
             empty = out and _is_empty(facts, approved, record, node)
             return (NodeState.READY, "") if empty else (None, "")
         case NodeState.READY:
+            if free and _is_given_up(approved, record, node):
+                return NodeState.RETURNED, "the drain was cancelled"
             back = is_back(facts, maintenance, node) and free
             return (NodeState.RETURNED, "") if back else (None, "")
         # A person reported it with `gitbot returned`; gitbot must still remove its own cordon.
@@ -354,6 +377,7 @@ def _window_begun(view: ExecutorInput, approved: Approved, file: str) -> WindowB
             leave_running=bool(maintenance.stays),
             return_home=maintenance.return_home,
             finish=approved.terms.finish,
+            together=maintenance.together,
         ),
     )
 

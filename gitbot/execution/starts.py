@@ -227,7 +227,7 @@ def _node_gate(draft: _Selection, candidate: Candidate) -> str:
         return ""
     if candidate.move.after_return and nodes[target].state is not NodeState.RETURNED:
         return f"{target} must return first"
-    return may_begin(nodes, source, maintenance.max_nodes_at_once)
+    return may_begin(nodes, source, maintenance)
 
 
 def _predecessor(candidate: Candidate, draft: _Selection) -> str:
@@ -291,10 +291,14 @@ def _take(facts: ClusterFacts, draft: _Selection, candidate: Candidate) -> None:
     draft.slots.take(facts.node_of(move.vm.namespaced_name), move.to.node)
     draft.chosen.append(candidate)
     nodes = draft.nodes.get(approved.id, {})
-    source = nodes.get(move.source.node)
-    if source is not None and source.state not in BUSY:
-        nodes[source.node] = source.replace(state=NodeState.DRAINING)
-        draft.begins.append((approved, source.node))
+    source, maintenance = nodes.get(move.source.node), approved.terms.maintenance
+    if source is None or source.state in BUSY:
+        return
+    together = maintenance is not None and maintenance.together
+    beside = [node for node in nodes.values() if together and node.state is NodeState.WAITING]
+    for node in beside or [source]:
+        nodes[node.node] = node.replace(state=NodeState.DRAINING)
+        draft.begins.append((approved, node.node))
 
 
 def _starts(

@@ -287,6 +287,21 @@ def blocked(node: str, culprits: Mapping[NamespacedName, str], *, leavable: bool
     )
 
 
+def not_all(
+    culprits: Mapping[NamespacedName, str], nodes: Sequence[str], could: Sequence[str]
+) -> Blocker:
+    """A VM stays because the nodes are emptied together or not at all, for these culprits."""
+    first, code = min(culprits.items())
+    more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
+    some = f"{first_of(could, 3)} could go without the others; " if could else ""
+    return Blocker(
+        code="blocked-node",
+        reason=f"{first_of(nodes, 3)} are emptied together or not at all: {first} cannot move "
+        f"({code}){more}",
+        hint=f"{some}mode: Rolling empties one after the other",
+    )
+
+
 def asked_by(request: Request) -> Blocker:
     reason = f"{request.id} says where this VM goes"
     return Blocker(code="reserved", reason=reason, hint="plan again when that request is done")

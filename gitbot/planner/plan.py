@@ -151,7 +151,8 @@ def _in_order(
                 # A node that comes back may do so before a later goal moves: the scheduler may
                 # choose it then.
                 if draft.cordon and draft.away is None:
-                    board.cordon({item.leaves for item in draft.planned})
+                    leaves = {item.leaves for item in draft.planned}
+                    board.cordon(leaves and {*leaves, *draft.at_once})
             short.update(hold.request for hold in draft.holds if hold.code in STUCK)
             aside = (item for item in draft.planned if item.step.room_for is not None)
             short.update(item.request.id for item in aside)

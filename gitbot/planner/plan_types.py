@@ -86,7 +86,8 @@ class Draft:
     `proof` says how it is known that no plan has fewer steps.
 
     At most `lanes` groups of the draft may run at the same time (0: any number). With `cordon`, a
-    node that a group empties is unschedulable from the group's first move on. The node is back
+    node that a group empties is unschedulable from the group's first move on; with `at_once`, all
+    of these nodes are, from the first move of the draft on. The node is back
     `away` seconds after its group has ended (None: never), and until then the group runs.
     `any_order`: all of its steps may be in flight together, and start and end in any order.
     """
@@ -97,6 +98,7 @@ class Draft:
     proof: OptimalityProof = OptimalityProof.NONE
     lanes: int = 0
     cordon: bool = False
+    at_once: tuple[str, ...] = ()
     away: int | None = None
     drained: Drained | None = None
     any_order: bool = False

@@ -15,9 +15,10 @@ from typing import Any
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.plan.plan import Move, PlacementPlan
+from gitbot.kubernetes.objects import labels_of, name_of
+from gitbot.model.plan.plan import Drained, Move, PlacementPlan
 from gitbot.model.plan.problem import PlacementProblem
-from gitbot.model.text.instants import format_instant
+from gitbot.model.text.instants import FOREVER, format_instant
 
 HOUR = 3600
 _MEMORY = "memory"
@@ -31,7 +32,7 @@ def fleet_makers(
     return {
         "counts": lambda: _counts(plan, spans, owner_of),
         "quorums": lambda: list(_quorums(plan, problem, spans)),
-        "zonesAtOnce": lambda: _zones_at_once(plan, spans),
+        "zonesAtOnce": lambda: _zones_at_once(plan, problem, spans),
         "headroom": lambda: _headroom(plan, problem),
     }
 
@@ -78,14 +79,32 @@ def _together(spans: Iterable[tuple[int, int, str]]) -> Iterator[list[str]]:
         yield [other for _, other in running]
 
 
-def _zones_at_once(plan: PlacementPlan, spans: Sequence[tuple[int, int]]) -> list[str]:
-    """The most zones that VMs leave at once, at the earliest such moment."""
+def _zones_at_once(
+    plan: PlacementPlan, problem: PlacementProblem, spans: Sequence[tuple[int, int]]
+) -> list[str]:
+    """The most zones that VMs leave at once, at the earliest such moment.
+
+    Nodes that leave together, empty ones too, are out of service from their first move on.
+    """
     left = [
         (start, end, move.source.zone)
         for move, (start, end) in zip(plan.moves, spans, strict=True)
         if move.source.zone
     ]
+    nodes = {name_of(node).name: labels_of(node) for node in problem.snapshot.of("Node")}
+    for drain in plan.drains:
+        mine = (span for move, span in zip(plan.moves, spans, strict=True) if _is_of(move, drain))
+        first = min(mine, default=None) if drain.together else None
+        if first is not None:
+            zones = {
+                nodes.get(name, {}).get(problem.zone_key, "") for name in drain.emptied + drain.kept
+            }
+            left += [(first[0], FOREVER, zone) for zone in sorted(zones - {""})]
     return max((sorted(set(zones)) for zones in _together(left)), key=len, default=[])
+
+
+def _is_of(move: Move, drain: Drained) -> bool:
+    return move.request == drain.request
 
 
 def _quorums(

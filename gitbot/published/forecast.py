@@ -67,3 +67,7 @@ class PublishedForecast(Document, frozen=True, kw_only=True):
     unsurvived: list[SimulatedLoss]
     seconds: Annotated[Count, Meta(description="How long the moves take, estimated.")]
     nodes: list[SimulatedNode]
+    could: Annotated[
+        list[str],
+        Meta(description="If not all nodes can be empty together: the largest set that can."),
+    ]

@@ -171,12 +171,16 @@ class MinimisedAmount(Part, frozen=True):
     amount: Annotated[Count | None, Meta(description="null: it decides only between equals.")]
 
 
-class DrainedNodes(Part, frozen=True):
+class DrainedNodes(Part, frozen=True, omit_defaults=True):
     """The nodes of one drain, in its order: those that the plan empties, and the others."""
 
     request: RequestId
     emptied: list[str]
     kept: list[str]
+    together: Annotated[bool, Meta(description="All of them at the same time, or none.")] = False
+    could: Annotated[
+        list[str], Meta(description="If none: the largest set of them that could go together.")
+    ] = field(default_factory=list)
 
 
 class HomelessAfter(Part, frozen=True):

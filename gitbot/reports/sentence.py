@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.request_id import DrainId, HealId, RequestId, ReturnId
 from gitbot.model.plan.plan import Drained, Move, OptimalityProof, PlacementPlan
@@ -15,7 +17,7 @@ _NODES = 12
 def sentence(plan: PlacementPlan) -> str:
     """`Empties kni-worker5: 2 VMs with 8 GiB move to sab`; "" for a plan without moves."""
     parts = [
-        _part(request, moves)
+        _part(request, moves, [drain for drain in plan.drains if drain.request == request])
         for request, moves in grouped((move.request, move) for move in plan.moves).items()
     ]
     more = f"; and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
@@ -33,6 +35,11 @@ def short_drains(plan: PlacementPlan) -> list[str]:
 
 def _short(drain: Drained) -> str:
     nodes = counted(len(drain.emptied) + len(drain.kept), "node")
+    if drain.could:
+        return (
+            f"{_drain_name(drain.request)}: its {nodes} cannot all be empty at the same time, so "
+            f"none is emptied; {first_of(drain.could, _NODES)} could go without the others"
+        )
     can = f": {first_of(drain.emptied, _NODES)}" if drain.emptied else ""
     return (
         f"{_drain_name(drain.request)}: {len(drain.emptied)} of {nodes} can be emptied{can};"
@@ -82,7 +89,7 @@ _MINIMISED = {
 }
 
 
-def _part(request: RequestId, moves: tuple[Move, ...]) -> str:
+def _part(request: RequestId, moves: tuple[Move, ...], drains: Sequence[Drained]) -> str:
     number = len({move.vm for move in moves})
     amount = f"{counted(number, 'VM')} with {size(moves)}"
     go = "moves" if number == 1 else "move"
@@ -90,7 +97,11 @@ def _part(request: RequestId, moves: tuple[Move, ...]) -> str:
     match request:
         case DrainId():
             nodes = sorted({move.group.removeprefix(f"{request}/") for move in moves})
-            return f"Empties {first_of(nodes, _NAMED)}: {amount} {go}{where}"
+            together = ""
+            if nodes == [request]:
+                nodes = sorted({node for drain in drains for node in drain.emptied + drain.kept})
+                together = " together" if len(nodes) > 1 else ""
+            return f"Empties {first_of(nodes, _NAMED)}{together}: {amount} {go}{where}"
         case ReturnId(occurrence=occurrence):
             return f"Brings {amount} home{where} after {occurrence.window}"
         case HealId():

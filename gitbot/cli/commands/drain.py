@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
-from gitbot.cli.shared.options import next_time
+from gitbot.cli.shared.node_words import node_names, rolling_nodes, rolling_option
+from gitbot.cli.shared.options import next_time, read_selector, selector_fields
 from gitbot.errors import UsageError
 from gitbot.model.text.names import CONFIGURATION_FILE
+from gitbot.model.text.wording import first_of
 
 if TYPE_CHECKING:
     from gitbot.model.cluster.cluster import ClusterSnapshot
 
+_HINT = "gitbot drain n1 n2, gitbot drain --zone scu, or gitbot drain -l rack=r7"
+_NO_NAME = re.compile(r"[^a-z0-9.-]+")
 _SHORT = re.compile(r"(?:([0-9]{1,3})d)?(?:([0-9]{1,3})h)?(?:([0-9]{1,4})m)?")
 
 
 @click.command("drain")
-@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+@click.argument("nodes", nargs=-1, metavar="[NODE]...")
+@click.option("--zone", default="", metavar="ZONE", help="All nodes of this zone.")
+@click.option("-l", "--selector", "labels", metavar="SELECTOR", help="All nodes with these labels.")
+@rolling_option
 @click.option(
     "--start",
     metavar="TIME",
@@ -39,6 +48,9 @@ def drain(
     *,
     writing: Writing,
     nodes: tuple[str, ...],
+    zone: str,
+    labels: str | None,
+    rolling: str | None,
     start: str | None,
     duration: str | None,
     time_zone: str | None,
@@ -47,6 +59,9 @@ def drain(
 ) -> int:
     """Write a MaintenanceWindow for these nodes on a branch and open its pull request.
 
+    Several nodes are empty at the same time, and none of them takes a VM until all are back: every
+    node or none. With --rolling they go one after the other, and take VMs once they are back.
+
     Merging it moves nothing: gitbot proposes the plan of each opening in a pull request of its
     own. Without --start the window is open from the merge until its file is removed.
     """
@@ -54,31 +69,96 @@ def drain(
         raise UsageError("--start and --for belong together", hint="give both, or neither")
     from gitbot.workflows.author import NewIntent  # noqa: PLC0415 - keeps --help quick
 
-    names = list(dict.fromkeys(nodes))
+    words, at_once = rolling_nodes(nodes, rolling)
+    asked = _NodeChoice.of(node_names(words), zone, labels)
     with author_shell(writing) as (shell, snapshot, local):
-        _must_exist(snapshot, names)
-        spec: dict[str, Any] = {"nodes": {"names": names}}
+        _must_exist(snapshot, asked.names)
+        spec: dict[str, Any] = {"nodes": asked.fields(snapshot)}
         when = "at merge"
         if start is not None and duration is not None:
-            zone = time_zone or local
-            opens = _opening(start, zone, now=shell.clock.now())
-            spec["schedule"] = {"start": opens, "timeZone": zone, "duration": _duration(duration)}
-            when = f"from {opens.replace('T', ' ')} {zone}"
-        spec |= {"drain": {"cordon": "Gitbot"}} if cordon else {}
+            where = time_zone or local
+            opens = _opening(start, where, now=shell.clock.now())
+            spec["schedule"] = {"start": opens, "timeZone": where, "duration": _duration(duration)}
+            when = f"from {opens.replace('T', ' ')} {where}"
+        drains = _mode(asked, at_once) | ({"cordon": "Gitbot"} if cordon else {})
+        spec |= {"drain": drains} if drains else {}
         spec |= {"returnHome": back} if back else {}
-        first = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         new = NewIntent(
             kind="MaintenanceWindow",
-            name=writing.name or f"drain-{names[0]}",
+            name=writing.name or asked.file,
             spec=spec,
             verb="drain",
-            title=f"Empty {first} {when}",
+            title=f"Empty {asked.title} {when}",
             note=writing.note,
         )
         return write_intent(shell, new, writing)
 
 
-def _must_exist(snapshot: ClusterSnapshot, names: list[str]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NodeChoice:
+    """Which nodes: by name, or by the labels of a selector."""
+
+    names: tuple[str, ...] = ()
+    labels: str = ""
+    zone: str = ""
+
+    @classmethod
+    def of(cls, names: tuple[str, ...], zone: str, labels: str | None) -> _NodeChoice:
+        if bool(names) + bool(zone) + bool(labels) != 1:
+            found = (
+                "no nodes" if not (names or zone or labels) else "several of NODE, --zone and -l"
+            )
+            raise UsageError(f"found {found}, expected one of NODE..., --zone, -l", hint=_HINT)
+        return cls(names=names, labels=labels or "", zone=zone)
+
+    def fields(self, snapshot: ClusterSnapshot) -> dict[str, Any]:
+        """`spec.nodes`. Raises UsageError if the cluster has no such node."""
+        if self.names:
+            return {"names": list(self.names)}
+        from gitbot.kubernetes.objects import labels_of  # noqa: PLC0415 - keeps --help quick
+        from gitbot.model.cluster.scheduling import ZONE  # noqa: PLC0415
+
+        matcher = read_selector(self._selector)
+        if not any(matcher.matches(labels_of(node)) for node in snapshot.of("Node")):
+            known = sorted({labels_of(node).get(ZONE, "") for node in snapshot.of("Node")} - {""})
+            hint = f"the zones are {', '.join(known)}" if self.zone else "see kubectl get nodes"
+            raise UsageError(f"no node has the labels {self._selector}", hint=hint)
+        return {"selector": selector_fields(self._selector)[0]}
+
+    @property
+    def _selector(self) -> str:
+        from gitbot.model.cluster.scheduling import ZONE  # noqa: PLC0415 - keeps --help quick
+
+        return f"{ZONE}={self.zone}" if self.zone else self.labels
+
+    @property
+    def file(self) -> str:
+        """The name of the window: it says how many nodes, or which labels."""
+        if self.names:
+            more = f"-and-{len(self.names) - 1}-more" if self.names[1:] else ""
+            return f"drain-{self.names[0]}{more}"
+        value = selector_fields(self._selector)[1].lower()
+        return f"drain-{_NO_NAME.sub('-', value).strip('-.') or 'nodes'}"
+
+    @property
+    def title(self) -> str:
+        if self.zone:
+            return f"zone {self.zone}"
+        if self.labels:
+            return f"the nodes with {self.labels}"
+        return first_of(self.names, 1)
+
+
+def _mode(asked: _NodeChoice, at_once: int) -> dict[str, Any]:
+    """The fields of `drain`. One node alone is the same in both modes."""
+    if len(asked.names) == 1:
+        return {}
+    if not at_once:
+        return {"mode": "Together"}
+    return {"maxNodesAtOnce": at_once} if at_once > 1 else {}
+
+
+def _must_exist(snapshot: ClusterSnapshot, names: Sequence[str]) -> None:
     from gitbot.kubernetes.objects import name_of  # noqa: PLC0415 - keeps --help quick
     from gitbot.model.text.wording import nearest  # noqa: PLC0415 - only for an error
 

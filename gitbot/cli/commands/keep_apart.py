@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
-from gitbot.cli.shared.options import read_selector
+from gitbot.cli.shared.options import selector_fields
 from gitbot.errors import UsageError
 
 
@@ -33,7 +33,7 @@ def keep_apart(
     from gitbot.model.cluster.scheduling import HOSTNAME  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.author import NewIntent  # noqa: PLC0415
 
-    selector, value = _selector(labels)
+    selector, value = selector_fields(labels)
     spec: dict[str, Any] = {"selector": selector}
     spec |= {"topologyKey": HOSTNAME} if nodes else {}
     spec |= {"maxPerDomain": most} if most else {}
@@ -49,17 +49,3 @@ def keep_apart(
     )
     with author_shell(writing) as (shell, _, _):
         return write_intent(shell, new, writing)
-
-
-def _selector(text: str) -> tuple[dict[str, Any], str]:
-    """A selector as kubectl writes it, as a file has it, and its first label value ("" if none)."""
-    pairs: dict[str, str] = {}
-    expressions: list[dict[str, Any]] = []
-    for item in read_selector(text).requirements:
-        if item.operator == "In" and len(item.values) == 1 and item.key not in pairs:
-            pairs[item.key] = item.values[0]
-        else:
-            values = {"values": list(item.values)} if item.values else {}
-            expressions.append({"key": item.key, "operator": item.operator, **values})
-    selector = {"matchLabels": pairs, "matchExpressions": expressions}
-    return {key: value for key, value in selector.items() if value}, next(iter(pairs.values()), "")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from gitbot.cli.shared.explain_grounds import grounds_of, in_repository
+from gitbot.cli.shared.node_words import node_names, rolling_nodes, rolling_option
 from gitbot.cli.shared.options import (
     ClusterAccess,
     cluster_options,
@@ -93,7 +94,7 @@ def _nodes(
     simulation: Simulation, names: tuple[str, ...], zone: str, selector: str | None
 ) -> tuple[str, ...]:
     matcher = read_selector(selector) if selector else None
-    return simulation.chosen(names, zone=zone, labels=matcher)
+    return simulation.chosen(node_names(names), zone=zone, labels=matcher)
 
 
 @simulate.command("lose")
@@ -108,12 +109,22 @@ def lose(
 
 @simulate.command("drain")
 @_node_options
+@rolling_option
 @_asking
 def drain(
-    *, simulation: Simulation, names: tuple[str, ...], zone: str, selector: str | None
+    *,
+    simulation: Simulation,
+    names: tuple[str, ...],
+    zone: str,
+    selector: str | None,
+    rolling: str | None,
 ) -> Forecast:
-    """Empty these nodes by live migration, in this order, all of them until the end."""
-    return simulation.drain(_nodes(simulation, names, zone, selector))
+    """Empty these nodes by live migration: all at the same time, or none; or one after the other.
+
+    With --rolling, a node takes VMs again as soon as it was empty.
+    """
+    names, at_once = rolling_nodes(names, rolling)
+    return simulation.drain(_nodes(simulation, names, zone, selector), rolling=at_once)
 
 
 @simulate.command("reboot")
@@ -217,6 +228,7 @@ def _document(forecast: Forecast) -> PublishedForecast:
         ],
         "seconds": forecast.seconds,
         "nodes": forecast.nodes,
+        "could": forecast.could,
     }
     return published(fields, PublishedForecast)
 
@@ -296,6 +308,9 @@ def _table(forecast: Forecast, *, most: int) -> str:
     if len(rows) > most:
         blocks.append(f"{len(rows) - most} more lines: -o wide\n")
     blocks.append("".join(f"breaks: {terminal(line)}\n" for line in forecast.broken))
+    if forecast.could:
+        nodes = terminal(", ".join(forecast.could))
+        blocks.append(f"together or not at all: {nodes} could go without the others\n")
     blocks.append("".join(f"mended: {terminal(line)}\n" for line in forecast.mended))
     picture = [
         [c.node, str(c.before), str(c.after), _bar(c.before), _bar(c.after)]

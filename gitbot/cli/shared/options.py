@@ -152,6 +152,20 @@ def read_selector(text: str) -> LabelMatcher:
     return LabelMatcher.of({"matchExpressions": found})
 
 
+def selector_fields(text: str) -> tuple[dict[str, Any], str]:
+    """A selector as kubectl writes it, as a file has it, and its first label value ("" if none)."""
+    pairs: dict[str, str] = {}
+    expressions: list[dict[str, Any]] = []
+    for item in read_selector(text).requirements:
+        if item.operator == "In" and len(item.values) == 1 and item.key not in pairs:
+            pairs[item.key] = item.values[0]
+        else:
+            values = {"values": list(item.values)} if item.values else {}
+            expressions.append({"key": item.key, "operator": item.operator, **values})
+    selector = {"matchLabels": pairs, "matchExpressions": expressions}
+    return {key: value for key, value in selector.items() if value}, next(iter(pairs.values()), "")
+
+
 def now_option(function: F) -> F:
     return click.option(
         "--now",

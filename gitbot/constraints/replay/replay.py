@@ -88,6 +88,12 @@ class _Player:
         self._watches: dict[int, RuleWatch] = {}  # made when the first member moves
         self._of_vm: dict[VmRef, list[int]] = defaultdict(list)
         self._cordons = _cordons(problem, order)
+        self._out = {
+            node: goal.request
+            for goal in problem.goals
+            if isinstance(goal, EmptyNodes) and goal.together
+            for node in goal.nodes
+        }
 
     def move(self, number: int) -> list[Finding]:
         move = self.order.moves[number]
@@ -99,6 +105,7 @@ class _Player:
             found.append(finding("duplicate-move", move, "the VM moves twice at once"))
         sound = not found
         found.extend(time_findings(move, self.order.starts[number], self.problem, goal))
+        found.extend(self._leaving_together(move))
         if sound:
             found.extend(self._quota(number))
             found.extend(pin_findings(move, self.playback.unpinned(vm)))
@@ -108,6 +115,12 @@ class _Player:
             self.playback.start(number)
             self._of_vm[move.vm].append(number)
         return found
+
+    def _leaving_together(self, move: Move) -> Iterator[Finding]:
+        """A node of a drain in mode Together takes no VM, not even one that moves on later."""
+        for node in sorted({move.to.node, *move.allowed_nodes} & self._out.keys()):
+            said = f"{node} leaves service together with others: {self._out[node].id}"
+            yield finding("leaves-together", move, said, hint="plan again")
 
     def _running(self, number: int) -> list[int]:
         """The moves that may be at any stage when this one starts."""

@@ -41,6 +41,7 @@ class WindowTerms(Plain, frozen=True, kw_only=True):
     leave_running: bool
     return_home: str
     finish: bool
+    together: bool = False
 
 
 class ProposalFile(Plain, frozen=True, kw_only=True):

@@ -165,11 +165,17 @@ class ObjectiveValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drained:
-    """The nodes of one drain: those that the plan empties, and those on which a VM stays."""
+    """The nodes of one drain: those that the plan empties, and those on which a VM stays.
+
+    `together`: all of them at once, or none. If none, `could` is the largest set of nodes found
+    that a plan could empty together.
+    """
 
     request: RequestId
     emptied: tuple[str, ...]
     kept: tuple[str, ...]
+    together: bool = False
+    could: tuple[str, ...] = ()
 
 
 LossLevel = Literal["Node", "Zone"]
@@ -231,7 +237,9 @@ class PlacementPlan:
         """The drains' nodes that are kept and not begun: VMs leave them at most to step aside."""
         begun = {move.group for move in self.moves}
         kept = ((drain.request, node) for drain in self.drains for node in drain.kept)
-        return frozenset(item for item in kept if f"{item[0]}/{item[1]}" not in begun)
+        return frozenset(
+            item for item in kept if begun.isdisjoint((item[0], f"{item[0]}/{item[1]}"))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,6 +134,9 @@ class EmptyNodes(Goal):
     later; None: it does not return within the plan. Unless `ordered`, the planner may choose
     another order if not all nodes can be emptied to nodes outside. Nodes in `later` are emptied
     after this plan: they take VMs that fit nowhere else.
+
+    `together`: one group that empties all of `nodes`, or nothing. All are closed, and with
+    `cordoned_by_gitbot` unschedulable, from its first move until the end of the plan.
     """
 
     nodes: tuple[str, ...]
@@ -143,18 +146,20 @@ class EmptyNodes(Goal):
     away: int | None = None
     ordered: bool = False
     later: tuple[str, ...] = ()
+    together: bool = False
 
     @property
     def closes(self) -> tuple[str, ...]:
         return (*self.nodes, *self.later)
 
     def group_of(self, node: str) -> str:
-        return f"{self.request.id}/{node}"
+        return self.request.id if self.together else f"{self.request.id}/{node}"
 
     @property
     def rolls(self) -> bool:
         """Whether nodes come back before others leave: never are all of them away together."""
-        return 0 < self.max_nodes_at_once < len(self.nodes) + len(self.later)
+        every = len(self.nodes) + len(self.later)
+        return not self.together and 0 < self.max_nodes_at_once < every
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

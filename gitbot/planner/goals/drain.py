@@ -1,8 +1,11 @@
-"""EmptyNodes: node by node. Each node is a group, carried out as a whole or not at all."""
+"""EmptyNodes: node by node, or all together.
+
+Each node is a group, carried out as a whole or not at all; nodes that go together are one group.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gitbot.kubernetes.names import NamespacedName
@@ -14,6 +17,7 @@ from gitbot.planner import holds
 from gitbot.planner.bounds import must_step_aside, proved, room_for
 from gitbot.planner.drain.bulk import calm
 from gitbot.planner.drain.rolling import rolling
+from gitbot.planner.drain.together import largest_set
 from gitbot.planner.goals.goal_planner import GoalPlanner, PullTitle
 from gitbot.planner.holds import Late
 from gitbot.planner.plan_types import Blocker, Closed, Draft, Planned, Step, TargetPolicy, Task
@@ -56,11 +60,14 @@ class _Drain:
 
     def blocked(self, node: str) -> bool:
         """Whether the node is left alone because some of its VMs cannot move."""
-        against = self.against[node]
-        return self.goal.block and any(self.board.facts.stays(vm, node) for vm in against)
+        goal, stays = self.goal, self.board.facts.stays
+        against = self.against[node].items() if goal.block or goal.together else ()
+        return any(_wanted(goal, item) and stays(vm, node) for vm, item in against)
 
     def wider(self, node: str) -> TargetPolicy:
         """The wish, with the nodes open that are emptied after this node."""
+        if self.goal.together:
+            return self.wish
         later = {*self.goal.nodes[self.goal.nodes.index(node) + 1 :], *self.goal.later}
         closed = {name: why for name, why in self.wish.closed.items() if name not in later}
         return replace(self.wish, closed=closed)
@@ -70,7 +77,10 @@ class _Drain:
         return [vm for vm in residents(self.board, node) if vm not in self.against[node]]
 
     def task(self, node: str, wish: TargetPolicy) -> Task:
-        free = self.free(node)
+        return self.task_of((node,), wish)
+
+    def task_of(self, nodes: Iterable[str], wish: TargetPolicy) -> Task:
+        free = [vm for node in nodes for vm in self.free(node)]
         return Task(
             content=dict.fromkeys(free, self.board.open_nodes(wish.closed)),
             wishes=dict.fromkeys(free, wish),
@@ -91,17 +101,21 @@ def empty_nodes(board: PlanState, goal: EmptyNodes, closed: Closed, late: Late) 
     drain = _Drain(
         board=board, goal=goal, against=against, wish=TargetPolicy(closed=closed), others=others
     )
-    leaving = [vm for node in goal.nodes if not drain.blocked(node) for vm in drain.free(node)]
-    must = len(leaving)
     planned: list[Planned] = []
     found: list[Hold] = []
     back: set[str] = set()
     turns, searched = _turns(drain)
+    none = _none_begins(drain, turns)
+    begun = () if none else (node for node in goal.nodes if not drain.blocked(node))
+    leaving = [vm for node in begun for vm in drain.free(node)]
+    must = len(leaving)
+    could = _could(drain) if none else ()
     if any(turn.left or against[turn.node] for turn in turns):
         with board.trial():
             for turn in turns:
                 found.extend(_holds(drain, turn))
                 board.advance(turn.steps)
+            found.extend(_held_together(drain, found, could) if none else ())
     for turn in turns:
         planned.extend(_planned(drain, turn, back))
         back.add(turn.node)
@@ -117,34 +131,45 @@ def empty_nodes(board: PlanState, goal: EmptyNodes, closed: Closed, late: Late) 
         lanes=goal.max_nodes_at_once,
         cordon=goal.cordoned_by_gitbot,
         away=goal.away,
-        drained=_drained(drain, turns),
+        at_once=goal.nodes if goal.together else (),
+        drained=_drained(drain, turns, could),
         any_order=all(turn.any_order for turn in turns if turn.steps),
     )
 
 
-def _drained(drain: _Drain, turns: Turns) -> Drained:
+def _drained(drain: _Drain, turns: Turns, could: tuple[str, ...]) -> Drained:
     """Which nodes have no VM left, in the order in which they are emptied."""
+    goal = drain.goal
+    if _none_begins(drain, turns):
+        kept = goal.nodes
+        return Drained(request=goal.request.id, emptied=(), kept=kept, together=True, could=could)
     stays, against = drain.board.facts.stays, drain.against
-    kept = {t.node for t in turns if t.left or any(stays(vm, t.node) for vm in against[t.node])}
-    emptied = tuple(turn.node for turn in turns if turn.node not in kept)
-    left = tuple(turn.node for turn in turns if turn.node in kept)
-    return Drained(request=drain.goal.request.id, emptied=emptied, kept=left)
+    full = {t.node for t in turns if t.left or any(stays(vm, t.node) for vm in against[t.node])}
+    return Drained(
+        request=goal.request.id,
+        emptied=tuple(turn.node for turn in turns if turn.node not in full),
+        kept=tuple(turn.node for turn in turns if turn.node in full),
+        together=goal.together,
+    )
 
 
 def _planned(drain: _Drain, turn: _NodeTurn, back: Container[str]) -> list[Planned]:
     """`back` are the nodes that are emptied before."""
-    goal, why = drain.goal, f"{turn.node} is emptied"
-    return [
-        Planned(
-            step=step,
-            request=goal.request,
-            group=goal.group_of(turn.node),
-            why=why_aside(step) or why,
-            leaves=turn.node,
-            returned=step.node in back,
+    goal = drain.goal
+    found = []
+    for step in turn.steps:
+        node = step.source if goal.together and step.source in goal.nodes else turn.node
+        found.append(
+            Planned(
+                step=step,
+                request=goal.request,
+                group=goal.group_of(node),
+                why=why_aside(step) or f"{node} is emptied",
+                leaves=node,
+                returned=step.node in back and not goal.together,
+            )
         )
-        for step in turn.steps
-    ]
+    return found
 
 
 def _turns(drain: _Drain) -> tuple[Turns, bool]:
@@ -152,6 +177,8 @@ def _turns(drain: _Drain) -> tuple[Turns, bool]:
 
     Also returns whether a complete search found nothing better.
     """
+    if drain.goal.together:
+        return _together(drain)
     rolls = drain.goal.away is not None and len(drain.goal.nodes) > 1
     calm = _calm(drain) if not rolls or _room_outside(drain) else None
     if calm is not None:
@@ -165,6 +192,57 @@ def _turns(drain: _Drain) -> tuple[Turns, bool]:
     if drain.board.onlooker.stopped() or not any(turn.left for turn in rolled):
         return rolled, False
     return min(rolled, _scarce(drain)[0], key=drain.cost), False
+
+
+def _together(drain: _Drain) -> tuple[Turns, bool]:
+    """All nodes at once: every VM that has to leave finds a place, or no turn has a step."""
+    nodes = drain.goal.nodes
+    if any(map(drain.blocked, nodes)):
+        return [_NodeTurn(node=node) for node in nodes], False
+    if (calm := _calm(drain)) is not None:
+        return calm, False
+    solved = _solve_all(drain, nodes, drain.wish)
+    if not solved.left:
+        rest = (_NodeTurn(node=node) for node in nodes[1:])
+        return [_NodeTurn(node=nodes[0], steps=solved.steps), *rest], solved.proven
+    turns = []
+    for node in nodes:
+        left = tuple(vm for vm in drain.free(node) if vm in solved.left)
+        turns.append(_NodeTurn(node=node, left=left, tried=solved.steps))
+    return turns, False
+
+
+def _solve_all(drain: _Drain, nodes: Sequence[str], wish: TargetPolicy) -> Solved:
+    """The steps that empty these nodes at once; some VMs are left if that is not possible."""
+    task = drain.task_of(nodes, wish)
+    if not room_for(drain.board, list(task.content), wish):
+        return solve_greedily(drain.board, task)
+    return solve(drain.board, task, tight=len(task.content) > FEW)
+
+
+def _none_begins(drain: _Drain, turns: Turns) -> bool:
+    """Whether no node is emptied because they cannot all be empty at the same time."""
+    return drain.goal.together and any(turn.left or drain.blocked(turn.node) for turn in turns)
+
+
+def _could(drain: _Drain) -> tuple[str, ...]:
+    """The largest set of the nodes that can be empty together; those with least memory first."""
+    goal, board = drain.goal, drain.board
+    nodes = [node for node in goal.nodes if not drain.blocked(node)]
+    weight = {node: sum(map(board.memory, drain.free(node))) for node in nodes}
+
+    def can(some: Sequence[str]) -> bool:
+        closed = {
+            name: why
+            for name, why in drain.wish.closed.items()
+            if name not in goal.nodes or name in some
+        }
+        return not _solve_all(drain, some, replace(drain.wish, closed=closed)).left
+
+    if len(nodes) < len(goal.nodes) and can(nodes):
+        return tuple(nodes)
+    found = largest_set(sorted(nodes, key=lambda node: (weight[node], node)), can)
+    return tuple(node for node in goal.nodes if node in found)
 
 
 def _room_outside(drain: _Drain) -> bool:
@@ -335,7 +413,7 @@ def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
         for vm, item in against.items()
     ]
     stuck: dict[NamespacedName, Hold] = {}
-    if turn.left and not turn.tried:
+    if turn.left and not turn.tried and not drain.goal.together:
         solved = solve_greedily(board, drain.task(node, drain.wish))
         if solved.left:
             turn = replace(turn, left=solved.left, tried=solved.steps)
@@ -350,7 +428,7 @@ def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
     found.extend(stuck.values())
     culprits = {vm: item.code for vm, item in staying.items()} if drain.goal.block else {}
     culprits |= {vm: item.code for vm, item in stuck.items()}
-    if culprits and not turn.steps:
+    if culprits and not turn.steps and not drain.goal.together:
         kept = holds.blocked(node, culprits, leavable=not stuck)
         found.extend(
             holds.hold(board.facts, request, vm, kept)
@@ -358,6 +436,19 @@ def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
             if vm not in culprits and vm not in against
         )
     return [holds.with_eviction(board, item) for item in found]
+
+
+def _held_together(drain: _Drain, found: Sequence[Hold], could: tuple[str, ...]) -> Iterator[Hold]:
+    """The holds of the VMs that could move, if others keep all nodes of the drain in service."""
+    board, request = drain.board, drain.goal.request
+    culprits = {hold.vm.namespaced_name: hold.code for hold in found if hold.asked}
+    kept = holds.not_all(culprits, drain.goal.nodes, could)
+    held = {hold.vm.namespaced_name for hold in found}
+    for node in drain.goal.nodes:
+        for vm in drain.free(node):
+            if vm not in held:
+                item = holds.hold(board.facts, request, vm, kept)
+                yield holds.with_eviction(board, item)
 
 
 def _draft(

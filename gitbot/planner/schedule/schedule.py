@@ -87,7 +87,10 @@ class _Clock:
             for item in draft.planned
         }
         self.cordons = {
-            item.request.id for draft in drafts if draft.cordon for item in draft.planned
+            item.request.id: draft.at_once
+            for draft in drafts
+            if draft.cordon
+            for item in draft.planned
         }
         self.left = Counter((item.request.id, item.group) for item in items)
         self.away = {
@@ -247,7 +250,7 @@ class _Clock:
         planned = item.planned
         groups = self.begun.setdefault(planned.request.id, set())
         if planned.group not in groups and planned.request.id in self.cordons:
-            self.flight.air.cordon([planned.leaves])
+            self.flight.air.cordon(self.cordons[planned.request.id] or [planned.leaves])
         groups.add(planned.group)
         self.inbound[planned.step.node] += 1
         ends = self.now + item.seconds

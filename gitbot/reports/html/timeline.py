@@ -133,6 +133,8 @@ def timeline(diff: Diff) -> Timeline | None:
 def _lane(move: Move) -> str:
     """The node that a drain empties or a return fills, else what the move is asked by."""
     if isinstance(move.request, DrainId | ReturnId):
+        if move.group == move.request:  # nodes that leave together are one group
+            return move.source.node
         return move.group.removeprefix(f"{move.request}/")
     return f"{move.intent.namespace}/{move.intent.name}".lstrip("/")
 

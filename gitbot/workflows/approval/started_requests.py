@@ -141,6 +141,7 @@ class StartedRequests:
             done=begun.done,
             return_home=begun.return_home,
             removed=removed,
+            together=begun.together,
         )
 
 

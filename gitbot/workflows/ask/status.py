@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from gitbot.errors import ClusterError, UsageError
 from gitbot.execution.admit_plans import can_admit, is_known
 from gitbot.execution.executor_types import Approved, Waiting
+from gitbot.execution.ledger_folds import fold_nodes, window_as_merged
 from gitbot.execution.request_records import MoveRecord, RequestRecord, RequestState, fold_requests
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.ledger.events import MoveState
-from gitbot.model.ledger.request_id import OccurrenceId, RequestId, parse_request_id
+from gitbot.model.ledger.events import MoveState, NodeState
+from gitbot.model.ledger.request_id import DrainId, OccurrenceId, RequestId, parse_request_id
 from gitbot.model.text.wording import nearest
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.known_requests import NotPlanned
@@ -280,9 +281,22 @@ def _next(seen: CurrentState, record: RequestRecord) -> str:
     if any(item.request == record.id for item in seen.steps.stale):
         return "gitbot propose"
     failed = [move for move in record.moves.values() if move.state is MoveState.FAILED]
+    if failed and record.finished and _leaves_together(seen, record):
+        return f"gitbot propose, to finish it, or gitbot cancel {record.id}, to send the VMs back"
     if failed:
         return f"gitbot explain vm/{failed[0].vm.name} -n {failed[0].vm.namespace}"
     return "" if record.finished else apply_command(seen)
+
+
+def _leaves_together(seen: CurrentState, record: RequestRecord) -> bool:
+    """Whether a drain has nodes that are not empty, while others of its nodes wait for them."""
+    if not isinstance(record.id, DrainId) or record.cancelled:
+        return False
+    cluster, occurrence = seen.base.revision.cluster, record.id.occurrence
+    begun = window_as_merged(seen.ledger, cluster=cluster, occurrence=occurrence)
+    nodes = fold_nodes(seen.ledger, cluster=cluster, occurrence=occurrence)
+    draining = any(node.state is NodeState.DRAINING for node in nodes.values())
+    return begun is not None and begun.together and draining
 
 
 def not_applied(seen: CurrentState, cluster: str) -> tuple[NotApplied, ...]:

@@ -96,7 +96,7 @@ class ClusterScope:
     def closed_by_windows(self, goals: tuple[Goal, ...]) -> tuple[EmptyNodes, ...]:
         """Goals that close the nodes which windows empty soon, beside the drains of `goals`."""
         now, past = self.evidence.now, self.evidence.past
-        due = drains_due(self.engine, self.evidence.snapshot, now=now, finished=past.finished)
+        due = drains_due(self.engine, self.evidence.snapshot, now=now, past=past)
         return closing_goals(due, goals)
 
     def previews(

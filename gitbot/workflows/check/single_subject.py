@@ -77,8 +77,7 @@ def judge_vm(
     request = Request(id=_ASKED, intent=IntentRef(kind="MigrationRequest", namespace="", name=""))
     goal = MoveVms(request=request, vms=(vm,), target=Target(node_selector=added), pin=Pin.NODE)
     others = tuple(item for item in evidence.reservations if item.vm != vm)
-    past = evidence.past
-    due = tuple(drains_due(engine, evidence.snapshot, now=evidence.now, finished=past.finished))
+    due = tuple(drains_due(engine, evidence.snapshot, now=evidence.now, past=evidence.past))
     problem, _ = engine.compile(
         evidence.snapshot,
         now=evidence.now,
@@ -195,7 +194,7 @@ def check_one(
         snapshot,
         goals,
         now=now,
-        drains=drains_due(engine, snapshot, now=now, finished=evidence.past.finished),
+        drains=drains_due(engine, snapshot, now=now, past=evidence.past),
         reservations=others,
         assume_plugins=evidence.assume_plugins,
     )

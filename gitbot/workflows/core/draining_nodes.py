@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from gitbot.intents.compile import RequestHistory
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Goal, PlacementProblem, Reservation
@@ -16,13 +16,19 @@ from gitbot.workflows.core.revision_engine import RevisionEngine
 
 
 def drains_due(
-    engine: RevisionEngine, snapshot: ClusterSnapshot, *, now: int, finished: Container[RequestId]
+    engine: RevisionEngine, snapshot: ClusterSnapshot, *, now: int, past: RequestHistory
 ) -> Iterator[EmptyNodes]:
-    """The unfinished drains that are planned with all other goals: open now, or announced."""
+    """The unfinished drains that are planned with all other goals: open now, or announced.
+
+    Nodes that leave together take no VM until all of them are back.
+    """
     until = now + engine.settings.proposals.announce
-    for intent, _ in engine.intents.maintenance_windows:
+    for intent, spec in engine.intents.maintenance_windows:
         opening = engine.opening(intent, now=now)
-        if opening is None or opening.allowed.start > until or opening.drain in finished:
+        if opening is None or opening.allowed.start > until:
+            continue
+        away = spec.drain.together and intent.ref.name in past.emptying
+        if opening.drain in past.finished and not away:
             continue
         goal = engine.drain_goal(intent, opening, snapshot, now=now)
         yield from (goal,) if goal is not None else ()

@@ -143,6 +143,7 @@ class RevisionEngine:
                 stays=vms_left_running(spec, plan, request),
                 done=spec.drain.done,
                 return_home=spec.return_home,
+                together=spec.drain.together,
             ),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gitbot.errors import LimitExceeded
@@ -19,6 +19,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.events import MoveState, NodeState
 from gitbot.model.ledger.request_id import OccurrenceId
 from gitbot.model.plan.problem import Request, ReturnHome
+from gitbot.model.text.wording import first_of
 from gitbot.planner import make_plan
 from gitbot.ports.forge import PullRequest
 from gitbot.workflows.approval.read_approvals import concern_branch
@@ -26,6 +27,7 @@ from gitbot.workflows.core.context import PlanOf
 from gitbot.workflows.current_state import CurrentState
 from gitbot.workflows.propose.concerns import (
     ConcernSources,
+    awaited_nodes,
     concern_name,
     home_terms,
     homes_due,
@@ -80,7 +82,7 @@ def _of(
     nodes = fold_nodes(seen.ledger, cluster=sources.cluster, occurrence=occurrence)
     due = {} if seen.unread else homes_due(sources, occurrence)
     staying = {} if seen.unread else stay_away(sources, occurrence)
-    never = _never(seen, sources, occurrence)
+    never, awaited = _never(seen, sources, occurrence), awaited_nodes(sources, occurrence)
     number = _proposal(sources.cluster, occurrence, pulls)
     full = {} if never or number else _refused(sources, occurrence, due, plan_of)
     record = sources.records.get(occurrence.homecoming)
@@ -95,7 +97,7 @@ def _of(
         reason = staying.get(vm) or _returning(record, last) or full.get(vm, "")
         if not reason:
             closed = _was_closed(seen, sources, occurrence)
-            reason = _not_back(node, never=never, closed=closed, due=vm in due)
+            reason = _not_back(node, never=never, closed=closed, due=vm in due, awaited=awaited)
         proposed = number if vm in due else 0
         away[vm] = Away(
             vm=vm,
@@ -193,11 +195,17 @@ def _was_closed(seen: CurrentState, sources: ConcernSources, occurrence: Occurre
     return bool(record.closed) and not record.opened
 
 
-def _not_back(node: NodeRecord, *, never: bool, closed: bool, due: bool) -> str:
+def _not_back(
+    node: NodeRecord, *, never: bool, closed: bool, due: bool, awaited: Sequence[str]
+) -> str:
     if node.state is not NodeState.RETURNED:
         return f"{node.node} is {node.state}, not returned"
     if never:
         return "the window says returnHome: Never"
     if closed:
         return "its return was closed without a merge"
+    if awaited and not due:
+        return (
+            f"it goes home when {first_of(awaited, 3)} {'is' if len(awaited) == 1 else 'are'} back"
+        )
     return "its return is not proposed yet" if due else "its return is not due"

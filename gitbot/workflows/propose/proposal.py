@@ -15,7 +15,7 @@ from gitbot.workflows.core.context import PlanOf
 from gitbot.workflows.core.draining_nodes import drains_due, plan_beside_drains
 from gitbot.workflows.core.judged_plan import JudgedPlan, judge_plan
 from gitbot.workflows.core.revision_engine import RevisionEngine
-from gitbot.workflows.ledger.request_history import reservations
+from gitbot.workflows.ledger.request_history import request_history, reservations
 from gitbot.workflows.propose.concerns import Concern, ConcernSources
 
 
@@ -26,8 +26,8 @@ def judge_concern(
     drains: tuple[EmptyNodes, ...] = ()
     if planner_of(concern.goal).avoids_drains:
         # a drain or a way home has its own times and may use nodes that close soon
-        finished = {name for name, record in sources.records.items() if record.spent}
-        drains = tuple(drains_due(base, snapshot, now=sources.now, finished=finished))
+        past = request_history(sources.ledger, sources.cluster)
+        drains = tuple(drains_due(base, snapshot, now=sources.now, past=past))
     mine = (concern.goal.request.id,)
     problem, plan, found = plan_beside_drains(
         base,

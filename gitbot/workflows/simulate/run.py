@@ -56,6 +56,7 @@ class Forecast:
     `moves` are live migrations, `restarts` starts elsewhere or nowhere, `holds` VMs that stay,
     `off` VMs that nobody starts again, `others` other pods without a place. `broken` are findings
     that are new, `unsurvived` losses that leave VMs without a place, of `asked` losses.
+    `could` are nodes that can be empty together, if all that were asked for cannot.
     """
 
     cluster: str
@@ -71,6 +72,7 @@ class Forecast:
     asked: int = 0
     seconds: int = 0
     nodes: tuple[NodeChange, ...] = ()
+    could: tuple[str, ...] = ()
 
     @property
     def bad(self) -> bool:
@@ -124,14 +126,17 @@ class Simulation:
             broken=tuple(breach.message for breach in loss.broken),
         )
 
-    def drain(self, nodes: Sequence[str]) -> Forecast:
-        """Empty these nodes in this order; they do not come back."""
-        return self._drained(f"drain {', '.join(nodes)}", nodes, away=None, ordered=True)
+    def drain(self, nodes: Sequence[str], *, rolling: int = 0) -> Forecast:
+        """Empty these nodes together; with `rolling`, so many at once, each back when empty."""
+        what = f"drain {', '.join(nodes)}"
+        if not rolling:
+            return self._drained(what, nodes, away=None, together=len(nodes) > 1)
+        return self._drained(f"{what}, {rolling} at once", nodes, away=0, at_once=rolling)
 
     def reboot(self, *, away: int) -> Forecast:
         """Empty every node with VMs once, one at a time; each is back `away` seconds later."""
         nodes = tuple(sorted(self._instances.on_node))
-        return self._drained("reboot every node once", nodes, away=away, ordered=False)
+        return self._drained("reboot every node once", nodes, away=away)
 
     def grow(self, vm: NamespacedName, count: int) -> Forecast:
         if vm not in self._instances:
@@ -204,7 +209,13 @@ class Simulation:
         )
 
     def _drained(
-        self, question: str, nodes: Sequence[str], *, away: int | None, ordered: bool
+        self,
+        question: str,
+        nodes: Sequence[str],
+        *,
+        away: int | None,
+        at_once: int = 1,
+        together: bool = False,
     ) -> Forecast:
         intent = IntentRef(kind="MaintenanceWindow", namespace="", name="simulated")
         goal = EmptyNodes(
@@ -212,8 +223,9 @@ class Simulation:
             nodes=tuple(nodes),
             block=False,
             cordoned_by_gitbot=True,
+            max_nodes_at_once=at_once,
             away=away,
-            ordered=ordered,
+            together=together,
         )
         plan = make_plan(self._problem(goal))
         ends = {move.vm.namespaced_name: move.to.node for move in plan.moves}
@@ -222,6 +234,7 @@ class Simulation:
             moves=plan.moves,
             holds=plan.holds,
             seconds=_seconds(plan, self._now),
+            could=tuple(node for drain in plan.drains for node in drain.could),
             broken=tuple(
                 message
                 for rule in plan.rules

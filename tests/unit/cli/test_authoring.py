@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -155,6 +156,56 @@ def test_a_drain_without_a_time_begins_at_merge(desk: Desk) -> None:
     assert value["spec"] == {"nodes": {"names": ["kni-worker"]}}
 
 
+def test_several_nodes_are_drained_together(desk: Desk) -> None:
+    result = desk.gitbot("drain", "node/kni-worker,kni-worker2", "kni-worker")
+    assert result.code == 0, result.text
+    (pull,) = pulls(desk)
+    assert pull.title == "Empty kni-worker and 1 more at merge"
+    value = file(desk, "drain-kni-worker-and-1-more.yaml")
+    assert value["spec"] == {
+        "nodes": {"names": ["kni-worker", "kni-worker2"]},
+        "drain": {"mode": "Together"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "drain"),
+    [
+        (("--rolling", "kni-worker", "kni-worker2"), {}),
+        (("kni-worker", "kni-worker2", "--rolling"), {}),
+        (("kni-worker", "--rolling", "2", "kni-worker2", "--cordon"),
+         {"maxNodesAtOnce": 2, "cordon": "Gitbot"}),
+        (("kni-worker", "kni-worker2", "--cordon"), {"mode": "Together", "cordon": "Gitbot"}),
+    ],
+)  # fmt: skip
+def test_or_one_after_the_other(desk: Desk, words: tuple[str, ...], drain: dict[str, Any]) -> None:
+    text = desk.gitbot("drain", *words, "--dry-run").out
+    value = yaml.safe_load(text.partition("\n")[2].partition("\niberia")[0])
+    assert value["spec"].get("drain", {}) == drain
+    assert value["spec"]["nodes"] == {"names": ["kni-worker", "kni-worker2"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "title"),
+    [
+        (("--zone", "scu"), "drain-scu", "zone scu"),
+        (
+            ("-l", "topology.kubernetes.io/zone=scu"),
+            "drain-scu",
+            "the nodes with topology.kubernetes.io/zone=scu",
+        ),
+    ],
+)
+def test_nodes_by_their_labels(desk: Desk, words: tuple[str, ...], name: str, title: str) -> None:
+    result = desk.gitbot("drain", *words, "--note", "power supply", "--rolling")
+    assert result.code == 0, result.text
+    (pull,) = pulls(desk)
+    assert pull.title == f"Empty {title} at merge"
+    assert file(desk, f"{name}.yaml")["spec"] == {
+        "nodes": {"selector": {"matchLabels": {"topology.kubernetes.io/zone": "scu"}}}
+    }
+
+
 def test_a_rule(desk: Desk) -> None:
     result = desk.gitbot(
         "keep-apart", "-l", "app=jumpbox", "-n", "customapp", "--nodes", "--max", "2"
@@ -191,6 +242,10 @@ WRONG = [
         "--before: found 'soon', expected a time of day such as 06:00, or a date and a time",
     ),
     (("move", "pod/x"), "there is no pod x"),
+    (("drain",), "found no nodes, expected one of NODE..., --zone, -l"),
+    (("drain", "kni-worker", "--zone", "scu"), "found several of NODE, --zone and -l"),
+    (("drain", "--zone", "nowhere"), "the zones are "),
+    (("drain", "kni-worker", "kni-worker2", "--rolling", "0"), "a number from 1 to 1000"),
     (("drain", "kni-worker", "--start", "22:00"), "--start and --for belong together"),
     (
         ("drain", "kni-worker", "--start", "9:00", "--for", "2h", "--time-zone", "Europe/Madird"),

@@ -8,13 +8,15 @@ import pytest
 
 from gitbot.execution.cluster_facts import CORDON_LABEL, mark_of
 from gitbot.execution.executor_types import Maintenance, OutdatedGroup
-from gitbot.execution.ledger_folds import NodeRecord, fold_homes, fold_nodes
+from gitbot.execution.ledger_folds import NodeRecord, fold_homes, fold_nodes, window_as_merged
 from gitbot.execution.nodes import home_event, may_begin
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.events import NodeChanged, NodeFacts, NodeState
 from gitbot.model.ledger.ledger import node_file
 from gitbot.model.ledger.request_id import OccurrenceId
+from gitbot.model.plan.problem import Limits
 from gitbot.model.text.instants import Interval
+from tests.doubles.tiny_objects import tiny_node
 from tests.unit.execution.scene import NOW, OCCURRENCE, World, line, move
 
 
@@ -399,7 +401,8 @@ def test_a_cordon_that_stands_after_its_window_is_over_is_left(world: World) -> 
     ],
 )
 def test_a_node_leaves_service_once_in_an_occurrence(state: NodeState, said: str) -> None:
-    assert may_begin({"a": NodeRecord(node="a", state=state)}, "a", 1) == said
+    only = Maintenance(occurrence=OCCURRENCE, nodes=("a",))
+    assert may_begin({"a": NodeRecord(node="a", state=state)}, "a", only) == said
 
 
 def test_a_home_is_noted_once(world: World) -> None:
@@ -671,3 +674,111 @@ def test_a_vm_that_stays_in_one_plan_and_moves_in_the_next_is_waited_for() -> No
     finish(world, "stays", "c")
     world.step()
     assert states(world)["a"] == "ready"
+
+
+# nodes that leave together
+
+
+def together(world: World, **fields: Any) -> None:
+    """A drain of a, b and the empty node d, all at once."""
+    moves = [
+        move(vm, source, "c", number, request="drain/fw/o1", group="drain/fw/o1")
+        for number, (vm, source) in enumerate([("one", "a"), ("two", "b")], start=1)
+    ]
+    world.nodes["d"] = tiny_node("d")
+    world.drain(*moves, nodes=("a", "b", "d"), together=True, **fields)
+
+
+def effects(world: World, what: str) -> list[str]:
+    return [item for item in world.effects if item.startswith(what)]
+
+
+def test_nodes_that_leave_together_are_cordoned_before_the_first_move(world: World) -> None:
+    world.problem = {"limits": Limits(parallel=1, reserve=0)}
+    together(world, cordon=True)
+    said = world.step()
+    assert said[2:] == ["a draining", "b draining", "d draining", "1 intended"]
+    assert [item for item in world.effects if not item.startswith("label")] == [
+        "cordon a",
+        "cordon b",
+        "cordon d",
+        "create one",
+    ]
+    begun = window_as_merged(world.ledger, cluster="prod", occurrence=OCCURRENCE)
+    assert begun is not None
+    assert begun.together
+
+
+def test_the_empty_node_waits_for_the_first_move_of_the_others(world: World) -> None:
+    together(world, cordon=True)
+    world.view = {"stop": "held"}
+    world.step()
+    world.view = {}
+    world.approved = [
+        replace(item, terms=item.terms.replace(allowed=(Interval(start=NOW + 60, end=NOW + 900),)))
+        for item in world.approved
+    ]
+    assert world.step() == []
+    assert states(world) == {}
+
+
+def test_one_failed_move_stops_the_other_nodes_too(world: World) -> None:
+    world.problem = {"limits": Limits(parallel=1, reserve=0)}
+    together(world)
+    world.step()
+    world.run("Failed")
+    said = world.step()
+    assert [item for item in said if item[0] in "12"] == ["1 failed", "2 withdrawn"]
+    assert set(states(world).values()) == {"draining"}
+
+
+@pytest.mark.parametrize("done", ["Rebooted", "Command"])
+def test_no_cordon_is_removed_before_the_last_node_is_back(world: World, done: str) -> None:
+    together(world, cordon=True, done=done)
+    world.step()
+    world.patch()
+    world.run("Running")
+    for vm in ("one", "two"):
+        world.land(vm, "c")
+    world.step()
+    world.step()
+    assert set(states(world).values()) == {"ready"}
+    for name in ("a", "b", "d"):
+        assert effects(world, "uncordon") == []
+        comes_back(world, name, done)
+        world.step()
+    assert effects(world, "uncordon") == ["uncordon a", "uncordon b", "uncordon d"]
+    world.patch()
+    world.step()
+    assert set(states(world).values()) == {"returned"}
+
+
+def comes_back(world: World, name: str, done: str) -> None:
+    if done == "Rebooted":
+        world.nodes[name]["status"]["nodeInfo"] = {"bootID": "boot-2"}
+        return
+    said = NodeChanged(
+        file=node_file("prod", OCCURRENCE),
+        time=NOW,
+        cluster="prod",
+        state=NodeState.RETURNED,
+        request=OCCURRENCE.drain,
+        facts=NodeFacts(node=name),
+    )
+    world.ledger = world.ledger.replace(events=(*world.ledger.events, said))
+
+
+def test_a_cancelled_drain_gives_up_the_empty_nodes_as_well(world: World) -> None:
+    world.problem = {"limits": Limits(parallel=1, reserve=0)}
+    together(world, cordon=True, done="Rebooted")
+    world.step()
+    world.patch()
+    world.run("Failed")
+    world.step()
+    assert states(world) == {"a": "draining", "b": "draining", "d": "ready"}
+    world.cancel()
+    world.step()
+    assert effects(world, "uncordon") == ["uncordon a", "uncordon b", "uncordon d"]
+    world.patch()
+    world.step()
+    assert set(states(world).values()) == {"returned"}

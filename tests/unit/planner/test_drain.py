@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gitbot.constraints.replay.replay import replay
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.plan import Drained
@@ -128,7 +129,7 @@ def test_the_whole_cluster_one_node_after_the_other() -> None:
             request=RequestId.read("request/default/drain"), emptied=("n1", "n2"), kept=("n3",)
         ),
     )
-    assert plan.holds[0].reason == "no node takes it: 2 nodes are to be emptied"
+    assert plan.holds[0].reason.startswith("no node takes it: 2 nodes are to be emptied; the plan ")
     assert plan.holds[0].hint.startswith("a node of the drain that is back takes VMs again")
 
 
@@ -232,3 +233,106 @@ def test_a_node_that_is_emptied_but_for_a_vm_that_stays_is_not_in_service() -> N
     assert moved(plan) == [("free", "a", "b", 0)]
     assert plan.drains[0].kept == ("a",)
     assert plan.in_service() == frozenset()
+
+
+# all nodes at once
+
+
+def rack(*, memory: str = "4Gi", room: str = "4Gi") -> list[Any]:
+    """Three nodes, a VM each, and a fourth node with that room."""
+    nodes = [*small("n1", "n2", "n3", memory=memory), *small("t", memory=room)]
+    return [*nodes, *(vm(f"v{number}", on=f"n{number}") for number in (1, 2, 3))]
+
+
+def together(*nodes: str, **fields: Any) -> EmptyNodes:
+    return empty(*nodes, together=True, **fields)
+
+
+@pytest.mark.parametrize("cordon", [False, True])
+def test_together_is_one_group_and_none_of_its_nodes_takes_a_vm(cordon: bool) -> None:
+    goal = together("n1", "n2", "n3", cordoned_by_gitbot=cordon)
+    plan = planned(problem(rack(), goals=[goal]))
+    assert [(move.source.node, move.to.node) for move in plan.moves] == [
+        (f"n{number}", "t") for number in (1, 2, 3)
+    ]
+    assert {move.group for move in plan.moves} == {goal.request.id}
+    assert [move.why for move in plan.moves] == [f"n{n} is emptied" for n in (1, 2, 3)]
+    assert not any(move.after_return for move in plan.moves)
+    assert plan.holds == ()
+    assert plan.drains[0].emptied == ("n1", "n2", "n3")
+    assert plan.in_service() == frozenset()
+
+
+def test_together_all_or_nothing_with_what_could_go() -> None:
+    """t has room for two VMs; the rolling drain would use nodes of the window."""
+    plan = planned(problem(rack(room="2Gi"), goals=[together("n1", "n2", "n3")]))
+    assert plan.moves == ()
+    assert {hold.vm.name for hold in plan.holds} == {"v1", "v2", "v3"}
+    assert all(hold.asked for hold in plan.holds)
+    request_id = request("drain").id
+    assert plan.drains == (
+        Drained(
+            request=request_id,
+            emptied=(),
+            kept=("n1", "n2", "n3"),
+            together=True,
+            could=("n1", "n2"),
+        ),
+    )
+    (short,) = [hold for hold in plan.holds if hold.code == "not-together"]
+    assert short.reason == (
+        "no plan exists: n1, n2, n3 cannot all be emptied: v1, v2, v3 ask 3Gi memory; t has 2Gi"
+    )
+    assert short.hint.startswith("at least 1Gi more memory is needed on t")
+    other = next(hold for hold in plan.holds if hold is not short)
+    assert other.reason.startswith("n1, n2, n3 are emptied together or not at all: ")
+    assert other.hint.startswith("n1, n2 could go without the others; mode: Rolling")
+
+
+@pytest.mark.parametrize("block", [True, False])
+def test_together_with_a_vm_that_cannot_migrate(block: bool) -> None:
+    scene: list[Any] = [*rack(), vm("fixed", on="n2", migratable=False)]
+    plan = planned(problem(scene, goals=[together("n1", "n2", "n3", block=block)]))
+    if block:
+        assert plan.moves == ()
+        assert plan.drains[0].could == ("n1", "n3")
+        assert dict(held(plan)) == {
+            "fixed": "restart-needed",
+            **dict.fromkeys(("v1", "v2", "v3"), "blocked-node"),
+        }
+    else:
+        assert {move.vm.name for move in plan.moves} == {"v1", "v2", "v3"}
+        assert held(plan) == [("fixed", "restart-needed")]
+        assert plan.in_service() == frozenset()
+
+
+def test_together_makes_others_step_aside() -> None:
+    scene: list[Any] = [
+        *small("n1", "n2", "t1", "t2"),
+        vm("big1", on="n1", memory="3Gi"),
+        vm("big2", on="n2", memory="3Gi"),
+        vm("x", on="t1", memory="2Gi"),
+        *small("t3", memory="2Gi"),
+    ]
+    plan = planned(problem(scene, goals=[together("n1", "n2")]))
+    assert sorted(move.vm.name for move in plan.moves) == ["big1", "big2", "x"]
+    assert {move.to.node for move in plan.moves} == {"t1", "t2", "t3"}
+    assert len({move.group for move in plan.moves}) == 1
+
+
+def test_together_with_too_little_time_begins_nothing() -> None:
+    times = (Interval(start=NOW, end=NOW + 60),)
+    goal = EmptyNodes(
+        request=request("drain", allowed=times), nodes=("n1", "n2"), block=False, together=True
+    )
+    scene: list[Any] = [*small("n1", "n2", "n3", memory="9Gi"), vm("a", on="n1"), *ON_N2]
+    plan = planned(problem(scene, goals=[goal]))
+    assert plan.moves == ()
+    assert "deadline" in {hold.code for hold in plan.holds}
+
+
+def test_replay_refuses_a_move_into_nodes_that_leave_together() -> None:
+    rolling = planned(problem(rack(room="1Gi"), goals=[empty("n1", "n2", "n3", away=0)]))
+    assert {move.to.node for move in rolling.moves} & {"n1", "n2", "n3"}
+    said = replay(problem(rack(room="1Gi"), goals=[together("n1", "n2", "n3")]), rolling)
+    assert "constraints/leaves-together" in {finding.code for finding in said}

@@ -63,6 +63,17 @@ def test_members_of_a_rule_that_move_at_once() -> None:
     assert found["zonesAtOnce"] == ["a", "b"]
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_nodes_that_leave_together_are_in_all_of_their_zones(together: bool) -> None:
+    """One VM alone moves; the other node is empty, and out of service with it."""
+    objects: Objects = [
+        *(node(f"n{number}", zone=zone) for number, zone in enumerate("abc")),
+        vm("x", on="n0"),
+    ]
+    drain = EmptyNodes(request=request("drain"), nodes=("n0", "n1"), together=together)
+    assert facts(objects, drain)["zonesAtOnce"] == (["a", "b"] if together else ["a"])
+
+
 def test_nothing_moves() -> None:
     objects: Objects = [node("n1"), vm("x", on="n1")]
     found = facts(objects, move("x", to="n1"))

@@ -96,26 +96,26 @@ def compile_drain(
         return None, ()
     nodes, findings = chosen_nodes(intent, spec.nodes, instances)
     todo = tuple(node for node in nodes if node not in done)
-    findings = (*findings, *_cordons(intent, spec, todo, instances))
-    findings = (*findings, *_over(intent, spec, opening.drain, past))
+    about = (*_cordons(intent, spec, todo, instances), *_over(intent, spec, opening.drain, past))
+    findings = tuple(sorted((*findings, *about), key=sort_key))
     if not todo or opening.drain in past.finished:
-        return None, tuple(sorted(findings, key=sort_key))
-    request = Request(
-        id=opening.drain,
-        intent=intent.ref,
-        allowed=(opening.allowed,),
-        first_move=past.next_move(opening.drain),
-    )
+        return None, findings
     goal = EmptyNodes(
-        request=request,
+        request=Request(
+            id=opening.drain,
+            intent=intent.ref,
+            allowed=(opening.allowed,),
+            first_move=past.next_move(opening.drain),
+        ),
         nodes=todo,
         max_nodes_at_once=spec.drain.max_nodes_at_once,
         block=spec.drain.not_migratable == "BlockNode",
         cordoned_by_gitbot=spec.drain.cordon == "Gitbot",
-        away=spec.drain.reboot,
+        away=None if spec.drain.together else spec.drain.reboot,
         ordered=spec.drain.order is not None,
+        together=spec.drain.together,
     )
-    return goal, tuple(sorted(findings, key=sort_key))
+    return goal, findings
 
 
 def goals(intents: IntentSet, instances: Instances, asked: GoalInputs) -> CompiledGoals:

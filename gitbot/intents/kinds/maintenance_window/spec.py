@@ -14,6 +14,9 @@ from gitbot.intents.spec_fields import Name, names
 
 NODES = ("selector", "names")
 
+ROLLING_ONLY = ("maxNodesAtOnce", "order", "reboot")
+"""Fields of `drain` that say how nodes follow each other."""
+
 
 class NodesSpec(Value):
     """Which nodes: exactly one of selector, names."""
@@ -27,6 +30,10 @@ class NodesSpec(Value):
 class DrainSpec(Value):
     """How the nodes are emptied."""
 
+    mode: Literal["Rolling", "Together"] = Field(
+        default="Rolling",
+        description="Node by node, or all at once: every node or none, and none takes a VM.",
+    )
     lead: DurationOrZero = Field(
         default=0, description="Moves may run from this long before the start."
     )
@@ -51,6 +58,10 @@ class DrainSpec(Value):
         default="Uncordoned", description="What says that a node is back."
     )
 
+    @property
+    def together(self) -> bool:
+        return self.mode == "Together"
+
 
 class MaintenanceWindowSpec(Value):
     """When which nodes leave service."""
@@ -64,7 +75,12 @@ class MaintenanceWindowSpec(Value):
         default=None, description="When; absent: from merge until the file is removed."
     )
     drain: DrainSpec = Field(
-        default=DrainSpec.model_construct(), description="How the nodes are emptied."
+        default=DrainSpec.model_construct(),
+        description="How the nodes are emptied.",
+        json_schema_extra={
+            "if": {"properties": {"mode": {"const": "Together"}}, "required": ["mode"]},
+            "then": {"not": {"anyOf": [{"required": [name]} for name in ROLLING_ONLY]}},
+        },
     )
     reapprove: Literal["Always", "WithinPolicy"] = Field(
         default="Always",

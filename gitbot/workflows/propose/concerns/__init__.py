@@ -11,12 +11,19 @@ from gitbot.workflows.propose.concerns.concern import (
 from gitbot.workflows.propose.concerns.drains import drains, ended_windows
 from gitbot.workflows.propose.concerns.healings import breaches_of, heals
 from gitbot.workflows.propose.concerns.partial import rests
-from gitbot.workflows.propose.concerns.returns import home_terms, homes_due, returns, stay_away
+from gitbot.workflows.propose.concerns.returns import (
+    awaited_nodes,
+    home_terms,
+    homes_due,
+    returns,
+    stay_away,
+)
 from gitbot.workflows.propose.concerns.unapproved_requests import requests, unplannable_requests
 
 __all__ = [
     "Concern",
     "ConcernSources",
+    "awaited_nodes",
     "breaches_of",
     "concern_name",
     "drains",

@@ -95,10 +95,10 @@ def _drain(
     goal = sources.base.drain_goal(intent, opening, sources.problem.snapshot, now=sources.now)
     if goal is None:
         return None
-    if stale:
+    if stale and not goal.together:
         nodes = {move.source for move in stale}
         goal = replace(goal, nodes=tuple(node for node in goal.nodes if node in nodes))
-    elif not any(sources.facts.instances_on(node) for node in goal.nodes):
+    elif not stale and not any(sources.facts.instances_on(node) for node in goal.nodes):
         return None
     return Concern(
         name=concern_name("drain", intent.ref.name, opening.id),

@@ -154,6 +154,8 @@ def _rest_of_drain(sources: ConcernSources, occurrence: OccurrenceId) -> EmptyNo
     goal = sources.base.drain_goal(intent, opening, sources.problem.snapshot, now=sources.now)
     if goal is None or not left & set(goal.nodes):
         return None
+    if goal.together:  # the nodes that are empty take no VM either
+        return goal
     later = tuple(
         name for name in goal.nodes if name not in nodes or nodes[name].state is NodeState.WAITING
     )

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from gitbot.execution.ledger_folds import fold_homes, fold_nodes, occurrences_of, window_as_merged
+from gitbot.execution.ledger_folds import (
+    BUSY,
+    fold_homes,
+    fold_nodes,
+    occurrences_of,
+    window_as_merged,
+)
 from gitbot.execution.request_records import RequestRecord
 from gitbot.intents import MaintenanceWindowSpec
 from gitbot.kubernetes.names import NamespacedName
@@ -98,6 +104,8 @@ def homes_due(sources: ConcernSources, occurrence: OccurrenceId) -> dict[Namespa
     nodes = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
     homes = fold_homes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
     landed = _landed(sources.records.get(occurrence.drain))
+    if awaited_nodes(sources, occurrence):
+        return {}
     facts = sources.facts
     due = {}
     for vm, home in homes.items():
@@ -107,6 +115,18 @@ def homes_due(sources: ConcernSources, occurrence: OccurrenceId) -> dict[Namespa
         if back and node and node != home and same:
             due[vm] = home
     return due
+
+
+def awaited_nodes(sources: ConcernSources, occurrence: OccurrenceId) -> tuple[str, ...]:
+    """Nodes that must be back before any VM goes home: those of a drain in mode Together.
+
+    After the time of the window, no VM waits any longer.
+    """
+    begun = window_as_merged(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
+    if begun is None or not begun.together or all(end <= sources.now for _, end in begun.allowed):
+        return ()
+    nodes = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
+    return tuple(name for name in begun.nodes if name in nodes and nodes[name].state in BUSY)
 
 
 def stay_away(sources: ConcernSources, occurrence: OccurrenceId) -> dict[NamespacedName, str]:
