@@ -7,7 +7,7 @@ moves together, by a replay of the whole cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gitbot.execution.claims import claim_expires_at, next_claim
@@ -32,6 +32,7 @@ from gitbot.model.grouping import grouped
 from gitbot.model.ledger.effect_id import EffectId
 from gitbot.model.ledger.events import KnownEvent, MoveState, NodeState
 from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.diagnosis import TOGETHER
 from gitbot.model.plan.findings import Severity
 from gitbot.model.plan.plan import Move, MoveRef, PlacementPlan, Wave
 from gitbot.model.plan.problem import MoveVms, Pin, Request, Target
@@ -118,7 +119,7 @@ def choose_starts(
         return _select(view, facts, draft, careful=careful)
 
     quick = select(careful=False)
-    batch = [_from_here(facts, item.move) for item in quick.chosen]
+    batch = [_from_here(facts, item.move) for item in _as_one(candidates, quick.chosen)]
     if any(not item.claimed for item in quick.chosen) and refusals(view, batch):
         quick = select(careful=True)
     return _starts(view, facts, quick, stale)
@@ -272,7 +273,8 @@ def _replay_refusal(
 ) -> str:
     if draft.refused >= MOST_REFUSALS:
         return "others before it do not pass the checks now"
-    batch = [_from_here(facts, item.move) for item in (*draft.chosen, candidate)]
+    chosen = _as_one(draft.candidates, (*draft.chosen, candidate))
+    batch = [_from_here(facts, item.move) for item in chosen]
     reasons = refusals(view, batch)
     if not reasons:
         return ""
@@ -284,6 +286,23 @@ def _replay_refusal(
         draft.stale.append(OutdatedGroup(request=group[0], group=group[1], reasons=reasons))
         draft.blocked.add(group)
     return reasons[0]
+
+
+def _as_one(candidates: Iterable[Candidate], chosen: Sequence[Candidate]) -> list[Candidate]:
+    """The chosen moves, and those that follow them as one group, for which there is no slot yet."""
+    groups = {
+        (item.approved.id, item.move.group)
+        for item in chosen
+        if any(check.name == TOGETHER for check in item.move.checks)
+    }
+    known = {(item.approved.id, item.move.id) for item in chosen}
+    return [*chosen] + [
+        item
+        for item in candidates
+        if (item.approved.id, item.move.group) in groups
+        and (item.approved.id, item.move.id) not in known
+        and any(check.name == TOGETHER for check in item.move.checks)
+    ]
 
 
 def _take(facts: ClusterFacts, draft: _Selection, candidate: Candidate) -> None:

@@ -187,13 +187,16 @@ def _rules(board: PlanState, steps: Sequence[Step]) -> tuple[RuleState, ...]:
         for number, rule in enumerate(rules)
     ]
     return tuple(
-        _state(rule, before, after)
+        rule_state(rule, before, after)
         for rule, before, after in zip(rules, first, last, strict=True)
         if before or after or not rule.ref.of_vm
     )
 
 
-def _state(rule: RuleConstraint, before: Sequence[Breach], after: Sequence[Breach]) -> RuleState:
+def rule_state(
+    rule: RuleConstraint, before: Sequence[Breach], after: Sequence[Breach]
+) -> RuleState:
+    """One rule before and after a plan, by its breaches."""
     if not before and not after:
         return RuleState(intent=rule.ref, required=rule.required, before=0, after=0)
     return RuleState(

@@ -19,6 +19,7 @@ from gitbot.planner.schedule.timing import first_chance
 from gitbot.planner.search.greedy import effort
 from gitbot.planner.state.plan_state import PlanState
 from gitbot.planner.state.undo_path import state_of
+from gitbot.planner.together import with_groups
 
 STUCK = frozenset({"no-feasible-node", "no-free-domain", "not-together", "unsafe-landing"})
 """Codes of holds that another order of the goals might avoid."""
@@ -34,9 +35,18 @@ def make_plan(
     """The plan of a problem: same problem, same plan, on any machine.
 
     Every step keeps the law: it adds no breach of a required rule, makes none worse, and capacity
-    holds in every state with both pods counted. A VM that cannot be moved becomes a hold, not an
-    error. If the onlooker asks to end, the plan holds what was found until then: lawful, not final.
+    holds in every state with both pods counted. Only VMs that a rule keeps together may move as
+    one. A VM that cannot be moved becomes a hold, not an error. If the onlooker asks to end, the
+    plan holds what was found until then: lawful, not final.
     """
+    plan = _alone(problem, onlooker)
+    if onlooker.stopped() or not any(hold.code in STUCK for hold in plan.holds):
+        return plan
+    return with_groups(problem, plan, lambda eased: _alone(eased, onlooker))
+
+
+def _alone(problem: PlacementProblem, onlooker: PlanningProgress) -> PlacementPlan:
+    """The plan in which each move keeps every rule."""
     facts = ProblemIndex.of(problem)
     board = PlanState.of(facts)
     late: Late = frozenset()

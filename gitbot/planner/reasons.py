@@ -9,8 +9,10 @@ from gitbot.constraints.scheduler.filters.node_unschedulable import BY_THEN
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
 from gitbot.kubernetes.selectors import NodeMatcher, Requirement
+from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.cluster.scheduling import HOSTNAME, ZONE, AffinityTerm
 from gitbot.model.plan.plan import NodeReasons
+from gitbot.model.text.wording import first_of
 from gitbot.planner.plan_types import Blocker, TargetPolicy
 from gitbot.planner.state.plan_state import PlanState
 
@@ -57,7 +59,9 @@ def summary(
         return Blocker(code="unsafe-landing", reason=loose[0], hint="write pin: Node")
     if len(said) == 1:
         ((node, lines),) = said.items()
-        return Blocker(code="no-feasible-node", reason=f"{node} does not take it: {lines[0]}")
+        hint = _bound_by(board, vm) if _kind(lines[0], wish) == _COMPANY else ""
+        reason = f"{node} does not take it: {lines[0]}"
+        return Blocker(code="no-feasible-node", reason=reason, hint=hint)
     kinds = _fewest({node: {_kind(line, wish) for line in lines} for node, lines in said.items()})
     short = _no_free_domain(board, vm, kinds) if wish.target.anywhere else None
     return short or _counted(board, vm, wish, said, kinds)
@@ -114,6 +118,8 @@ def _counted(
             parts.append(_part(board, vm, kind, lines))
             left = {node: heard for node, heard in left.items() if node not in lines}
     hint = "gitbot explain says it node by node"
+    if _COMPANY in kinds and (bound := _bound_by(board, vm)):
+        hint = bound
     if _CLOSED in kinds:
         hint = f"a node of the drain that is back takes VMs again: plan again then; {hint}"
     scope = "no node" if wish.target.anywhere else "no node of the target"
@@ -121,6 +127,35 @@ def _counted(
         code="no-feasible-node",
         reason=f"{scope} takes it: {', '.join(parts)}",
         hint=hint,
+    )
+
+
+def _bound_by(board: PlanState, vm: NamespacedName) -> str:
+    """What a person does about a VM whose own spec ties it to pods on its node; "" if none does.
+
+    The scheduler wants them on the target before the VM's own pod (kube-scheduler,
+    plugins/interpodaffinity/filtering.go, satisfyPodAffinity), so each waits for the other.
+    """
+    pod, here = board.transit.target_pod(vm), board.place(vm)
+    terms = [term for term in pod.affinity.required_pods if term.topology_key == HOSTNAME]
+    near = [
+        other
+        for other in board.transit.world.pods_on(here)
+        if other.labels.get(CREATED_BY) != pod.labels.get(CREATED_BY)
+        and any(term.selector.matches(other.labels) for term in terms)
+    ]
+    if not near:
+        return ""
+    names = first_of(sorted(str(other.name) for other in near), 3)
+    fixed = [other for other in near if CREATED_BY not in other.labels]
+    way = (
+        f"delete the pod that does not migrate ({first_of(sorted(str(p.name) for p in fixed), 3)})"
+        if fixed
+        else "write a PlacementRule with that affinity instead, which moves them as one"
+    )
+    return (
+        f"its own spec ties it to {names} on {here}, and no live migration moves one before the"
+        f" other: its owner takes that affinity out, or stops both; {way}"
     )
 
 

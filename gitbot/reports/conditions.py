@@ -9,7 +9,7 @@ from gitbot.calendar import format_duration, local_text
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.request_id import RequestId
-from gitbot.model.plan.diagnosis import BANDWIDTH, STORAGE
+from gitbot.model.plan.diagnosis import BANDWIDTH, STORAGE, TOGETHER
 from gitbot.model.plan.plan import Move, PlacementPlan
 from gitbot.model.plan.problem import ALWAYS, Freeze
 from gitbot.model.text.instants import FOREVER, Interval, format_instant, subtract
@@ -173,6 +173,9 @@ def lines(
     heavy = sum(any(check.name == STORAGE for check in move.checks) for move in plan.moves)
     less += f" ({counted(heavy, 'move')} with volumes that change their storage)" if heavy else ""
     yield "estimate", f"{took}, {when}{shift}, at {bandwidth // 2**20} MiB/s a migration{less}"
+    ones = (check.message for move in plan.moves for check in move.checks if check.name == TOGETHER)
+    for words in dict.fromkeys(ones):
+        yield "together", words
     yield "queue now", queue_words(outlook, starts=starts, now=plan.snapshot.taken_at)
     yield "if a move fails", IF_IT_FAILS
 

@@ -15,6 +15,7 @@ from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.moves.under_way import holding_slots
 from gitbot.constraints.replay.limits_check import limit_findings, time_findings
 from gitbot.constraints.replay.move_order import MoveOrder
+from gitbot.constraints.replay.moved_as_one import as_planned
 from gitbot.constraints.replay.moves_check import finding, move_findings, pin_findings
 from gitbot.constraints.replay.rules_check import RuleWatch
 from gitbot.constraints.replay.timeline import (
@@ -39,8 +40,9 @@ def replay(problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...
     """What is wrong with a plan for a problem, sorted; empty for a correct plan.
 
     Every move is checked where it starts: its target pod fits on its node and can land only on
-    allowed nodes, no required rule gets worse in any state, limits, freezes and allowed times hold,
-    and its pin says what the plan says.
+    allowed nodes, no required rule gets worse in any state (but for groups that a plan moves as
+    one, see `companions`), limits, freezes and allowed times hold, and its pin says what the plan
+    says.
     """
     order = MoveOrder.of(plan)
     player = _Player(problem, order)
@@ -131,7 +133,8 @@ class _Player:
             rule = self.problem.rules[number]
             if rule.required:
                 if number not in self._watches:
-                    self._watches[number] = RuleWatch(rule, self._occupancy, self.order)
+                    judged = as_planned(rule, self._occupancy, self.order)
+                    self._watches[number] = RuleWatch(judged, self._occupancy, self.order)
                 yield self._watches[number]
 
     def _quota(self, number: int) -> Iterator[Finding]:

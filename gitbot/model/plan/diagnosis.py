@@ -19,6 +19,8 @@ from gitbot.errors import (
 
 BANDWIDTH = "bandwidth"
 """The check of a move that says what makes its copy slower than the configured bandwidth."""
+TOGETHER = "together"
+"""The check of moves of VMs that a rule keeps together, and that move as one."""
 STORAGE = "storage-migration"
 """The check of a move, or the hold of a VM, whose next migration ends a change of its storage."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
-from tests.doubles.problems import node, vm
+from tests.doubles.problems import node, pod, vm
 from tests.unit.cli.desk import Said, typed
 
 NOW = "2026-12-06T21:00:00Z"
@@ -139,3 +139,68 @@ def test_migrations_of_others_hold_slots_until_they_end_and_not_longer(tmp_path:
         f"2026-12-06T21:{time}Z" for time in ("00:00", *["00:36"] * 2, *["01:12"] * 2)
     ]
     assert [item for item in found["findings"] if item["code"].startswith("replay/")] == []
+
+
+PAIR = {"pair": "web"}
+TOGETHER = """\
+kind: PlacementRule
+metadata: {name: together, namespace: default}
+spec:
+  selector: {matchLabels: {pair: web}}
+  affinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+    - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {pair: web}}}
+---
+"""
+
+
+def pair(**sizes: str) -> list[Any]:
+    """`app` of 1 GiB and `db` on n1."""
+    large = vm("db", on="n1", labels=PAIR, memory=sizes.get("db", "1Gi"))
+    return [vm("app", on="n1", labels=PAIR), large]
+
+
+def test_a_pair_that_stays_together_leaves_a_node_as_one(tmp_path: Path) -> None:
+    pool = [node(name) for name in ("n1", "n2", "n3")]
+    said = plan(tmp_path, f"{TOGETHER}{HEAD}{DRAIN}", *pool, *pair(db="8Gi"))
+    assert said.code == 0, said.text
+    assert (
+        "together: app, db move as one: PlacementRule/default/together is broken from the first "
+        "landing to the last, about 112 s\n"
+    ) in said.out
+    moves = json.loads(typed("plan", "--snapshot", "cluster.json", "--now", NOW, "-o", "json").out)
+    assert len({(move["to"]["node"], move["wave"]) for move in moves["moves"]}) == 1
+    rules = {check["name"]: check["message"] for check in moves["moves"][0]["checks"]}["rules"]
+    assert rules == "every rule but PlacementRule/default/together is kept at every instant"
+
+
+def test_a_pair_that_fits_on_no_node_as_one_stays(tmp_path: Path) -> None:
+    pool = [node("n1"), node("n2", memory="6Gi"), node("n3", memory="6Gi")]
+    said = plan(tmp_path, f"{TOGETHER}{HEAD}{DRAIN}", *pool, *pair(db="5500Mi"))
+    assert said.code == 1, said.text
+    assert "0 moves, 2 blocked" in said.out
+
+
+def test_half_of_a_pair_is_not_moved_with_the_half_that_nothing_asks_for(tmp_path: Path) -> None:
+    pool = [node(name) for name in ("n1", "n2")]
+    one = MOVE.replace('selector: {matchLabels: {move: "yes"}}', "names: [app]")
+    said = plan(tmp_path, f"{TOGETHER}{HEAD}{one}", *pool, *pair())
+    assert "0 moves, 1 blocked" in said.out
+
+
+def test_a_vm_that_its_own_spec_ties_to_another_is_named_with_what_a_person_does(
+    tmp_path: Path,
+) -> None:
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "db"}},
+    }
+    tied = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    pool = [node(name) for name in ("n1", "n2", "n3")]
+    db = vm("db", on="n1", labels={"app": "db"})
+    said = plan(tmp_path, DRAIN, *pool, db, vm("app", on="n1", affinity=tied))
+    assert "its own spec ties it to default/virt-launcher-db on n1" in said.out, said.text
+    assert "write a PlacementRule with that affinity instead" in said.out
+    fixed = pod("db", on="n1", labels={"app": "db"})
+    said = plan(tmp_path, DRAIN, *pool, fixed, vm("app", on="n1", affinity=tied))
+    assert "delete the pod that does not migrate (default/db)" in said.out, said.text

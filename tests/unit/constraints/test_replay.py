@@ -41,6 +41,7 @@ INTENT = IntentRef(
 )
 REQUEST = Request(id=RequestId.read("request/customapp/r"), intent=INTENT)
 DB = {"matchLabels": {"kubevirt.io/domain": "db"}}
+PAIR = {"pair": "yes"}
 
 
 def move(vm: str, source: str, to: str, *, number: int = 1, wave: int = 0, **changes: Any) -> Move:
@@ -192,7 +193,7 @@ def test_a_breach_that_stood_before_may_stay_but_not_grow() -> None:
 
 
 def test_company_that_leaves_first_is_seen_in_any_order_of_completion() -> None:
-    """web needs db in its zone: the pair cannot leave the zone in one wave, nor one of it alone."""
+    """web needs db in its zone: neither can leave it alone, or in a group of its own."""
     scene = [*zones("a", "b"), *machine("db-1", "a-1"), *machine("web-1", "a-2")]
     near = placement_rules(
         Instances(snapshot(*scene)),
@@ -207,10 +208,71 @@ def test_company_that_leaves_first_is_seen_in_any_order_of_completion() -> None:
     )
     found = problem(*scene, goals=(goal("db-1", "web-1"),), rules=near)
     both = (move("db-1", "a-1", "b-1"), move("web-1", "a-2", "b-2", number=2))
-    assert codes(found, *both) == ["rule-worsened"]
+    assert codes(found, both[0], replace(both[1], group="of-its-own")) == ["rule-worsened"]
     assert codes(found, both[0]) == ["rule-worsened"]
     assert codes(found, both[1]) == ["rule-worsened"]
     assert codes(found, move("db-1", "a-1", "a-2")) == []
+
+
+TRIO = [
+    *zones("a", "b", "c"),
+    *(item for name in ("p-1", "p-2", "p-3") for item in machine(name, "a-1", labels=PAIR)),
+    *machine("foe", "c-1", labels={"app": "foe"}),
+]
+
+
+def trio() -> PlacementProblem:
+    """Three VMs that stay together on one node, and apart from a fourth one."""
+    selector = {"matchLabels": PAIR}
+    foe = {"matchLabels": {"app": "foe"}}
+    rules = placement_rules(
+        Instances(snapshot(*TRIO)),
+        ref=rule_ref("as-one", "PlacementRule"),
+        namespace="customapp",
+        selector=selector,
+        affinity={
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": HOSTNAME, "labelSelector": selector}
+            ]
+        },
+        anti_affinity={
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": HOSTNAME, "labelSelector": foe}
+            ]
+        },
+    )
+    limits = Limits(parallel=9, per_source_node=9, per_target_node=9)
+    return problem(*TRIO, goals=(goal("p-1", "p-2", "p-3"),), rules=rules, limits=limits)
+
+
+def follow(*targets: str, **changes: Any) -> list[Move]:
+    """Moves of p-1, p-2, p-3 to these nodes; the changes are those of the last."""
+    moves = [
+        move(f"p-{number}", "a-1", to, number=number) for number, to in enumerate(targets, start=1)
+    ]
+    return [*moves[:-1], replace(moves[-1], **changes)]
+
+
+def test_a_group_that_a_rule_keeps_together_may_move_as_one() -> None:
+    assert codes(trio(), *follow("b-1", "b-1", "b-1")) == []
+    slow = follow("b-1", "b-1", "b-1", starts=50)
+    assert codes(trio(), *slow) == []
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        follow("b-1"),  # the others stay
+        follow("b-1", "b-1"),
+        follow("b-1", "b-1", "b-2"),  # one goes elsewhere
+        follow("b-1", "b-1", "b-1", group="later"),
+        follow("b-1", "b-1", "b-1", after_return=True),
+        follow("b-1", "b-1", "b-1", starts=161),  # after a pause
+        follow("c-1", "c-1", "c-1"),  # where another term of the rule forbids it
+    ],
+)
+def test_nothing_else_passes_through_the_exception_for_groups(moves: list[Move]) -> None:
+    assert "rule-worsened" in codes(trio(), *moves)
 
 
 def test_a_breach_that_one_move_heals_is_not_brought_back_by_the_next() -> None:

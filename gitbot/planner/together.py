@@ -1,0 +1,131 @@
+"""Groups that a rule keeps together: moved as one, where no VM of them can move alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.moves.migration_state import MigrationState
+from gitbot.constraints.replay.replay import replay
+from gitbot.constraints.rules.companions import Group, kept_together, moving_as_one
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.plan.constraint import RuleConstraint, after_move
+from gitbot.model.plan.diagnosis import TOGETHER, Check, passed, warned
+from gitbot.model.plan.plan import Move, PlacementPlan, RuleState
+from gitbot.model.plan.problem import Pin, PlacementProblem
+from gitbot.model.text.wording import first_of
+from gitbot.planner.assemble import rule_state
+
+MOST_TARGETS = 8
+"""Domains that are tried for a group; each takes a whole plan."""
+
+
+def with_groups(
+    problem: PlacementProblem,
+    plan: PlacementPlan,
+    make: Callable[[PlacementProblem], PlacementPlan],
+) -> PlacementPlan:
+    """The plan, or one that also moves groups whose VMs are all held; never worse otherwise.
+
+    The replay judges such a plan by the rules as they are written, so what the search did is not
+    part of the proof.
+    """
+    occupancy = Instances.of(problem.snapshot).occupancy()
+    best, eased = plan, problem
+    for number, rule in enumerate(problem.rules):
+        held = {hold.vm.namespaced_name for hold in best.holds if hold.asked}
+        if not held or rule.members.isdisjoint(held):
+            continue
+        for group in kept_together(rule, occupancy):
+            for target in _targets(eased, group) if group.vms <= held else ():
+                rules = list(eased.rules)
+                rules[number] = moving_as_one(rules[number], group, target)
+                attempt = replace(eased, rules=tuple(rules))
+                found = _judged(problem, best, make(attempt), rule, group)
+                if found is not None:
+                    best, eased = found, attempt
+                    break
+    return best
+
+
+def _targets(problem: PlacementProblem, group: Group) -> list[str]:
+    """Other domains with a node for each VM of the group alone, the scheduler's favourite first."""
+    state = MigrationState.of(replace(problem, rules=()))
+    closed = {node for goal in problem.goals for node in goal.closes}
+    names, scores = state.world.state.columns.names, dict[str, int]()
+    for place, vm in enumerate(sorted(group.vms)):
+        numbers = np.flatnonzero(state.feasible(vm, Pin.NODE))
+        mine: dict[str, int] = {}
+        for number, total in zip(numbers, state.totals(vm, numbers), strict=True):
+            value = group.domain_of.get(names[number], group.value)
+            if names[number] not in closed and value != group.value:
+                mine[value] = max(mine.get(value, 0), int(total))
+        scores = {
+            value: total + scores.get(value, 0)
+            for value, total in mine.items()
+            if not place or value in scores
+        }
+    return sorted(scores, key=lambda value: (-scores[value], value))[:MOST_TARGETS]
+
+
+def _judged(
+    problem: PlacementProblem,
+    best: PlacementPlan,
+    found: PlacementPlan,
+    rule: RuleConstraint,
+    group: Group,
+) -> PlacementPlan | None:
+    """The found plan in terms of the rule itself; None if it is not better, or breaks the law."""
+    known = {(hold.request, hold.vm): hold for hold in best.holds}
+    left = {(hold.request, hold.vm) for hold in found.holds}
+    if not left < known.keys() or any(vm.namespaced_name in group.vms for _, vm in left):
+        return None
+    moves = tuple(_told(found.moves, rule, group))
+    made = replace(
+        found,
+        moves=moves,
+        holds=tuple(hold for key, hold in known.items() if key in left),
+        rules=tuple(
+            _state(problem, rule, moves) if item.intent == rule.ref and item.required else item
+            for item in found.rules
+        ),
+    )
+    return None if replay(problem, made) else made
+
+
+def _state(problem: PlacementProblem, rule: RuleConstraint, moves: Iterable[Move]) -> RuleState:
+    begin = Instances.of(problem.snapshot).occupancy()
+    end = dict(begin)
+    for move in moves:
+        vm = move.vm.namespaced_name
+        end[vm] = after_move(end.get(vm, frozenset()), move.source.node, move.to.node)
+    return rule_state(rule, rule.breaches(begin), rule.breaches(end))
+
+
+def _told(moves: tuple[Move, ...], rule: RuleConstraint, group: Group) -> Iterator[Move]:
+    """The moves; those of the group say with whom, and for how long the rule is broken."""
+    ends = [
+        move.starts + move.estimated_seconds
+        for move in moves
+        if move.vm.namespaced_name in group.vms
+    ]
+    for move in moves:
+        mine = move.vm.namespaced_name in group.vms
+        checks = _checks(move, rule, group.vms, max(ends) - min(ends)) if mine else move.checks
+        yield replace(move, checks=checks)
+
+
+def _checks(
+    move: Move, rule: RuleConstraint, vms: frozenset[NamespacedName], seconds: int
+) -> tuple[Check, ...]:
+    names = first_of([vm.name for vm in sorted(vms)], 4)
+    words = (
+        f"{names} move as one: {rule.ref.id} is broken from the first landing to the last,"
+        f" about {seconds} s"
+    )
+    kept = [check for check in move.checks if check.name != "rules"]
+    others = passed("rules", f"every rule but {rule.ref.id} is kept at every instant")
+    return (*kept, others, warned(TOGETHER, words))
