@@ -59,6 +59,7 @@ SOURCES: Mapping[str, str] = {
     "pkg/controller/controller.go": "kubevirt.launcher_pod simulation.kubevirt.launchers",
     "pkg/defaults/defaults.go": "simulation.kubevirt.instance_defaults",
     "pkg/hypervisor/kvm/hypervisorbackend.go": "kubevirt.memory_overhead",
+    "pkg/instancetype": "kubevirt.instance_types",
     "pkg/network/resources": "kubevirt.memory_overhead",
     "pkg/storage/backend-storage/backend-storage.go": "kubevirt.state_storage",
     "pkg/util/migrations/migrations.go": "kubevirt.limits",

@@ -131,6 +131,7 @@ RESOURCES: tuple[ServedResource, ...] = (
         "Deployment", "deployments", "deploy", group="apps", status=True, categories=("all",)
     ),
     _built_in("ReplicaSet", "replicasets", "rs", group="apps", status=True, categories=("all",)),
+    _built_in("ControllerRevision", "controllerrevisions", group="apps"),
     _built_in("StatefulSet", "statefulsets", "sts", group="apps", status=True),
     _built_in("Lease", "leases", group="coordination.k8s.io"),
     _kubevirt("KubeVirt", "kv", "kvs"),

@@ -9,8 +9,9 @@ from operator import lt
 
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, name_of
+from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
+from gitbot.kubevirt.instance_types import OBJECT_KIND
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.grouping import grouped
 from gitbot.model.lazy_fields import with_later
@@ -133,9 +134,11 @@ def in_order(kind: str, items: Iterable[KubernetesObject]) -> tuple[KubernetesOb
 
 
 def belongs(kind: str, obj: KubernetesObject, name: NamespacedName) -> bool:
-    """Whether a snapshot keeps this object: only one ConfigMap, no finished pod."""
+    """Whether a snapshot keeps this object: only one ConfigMap, no finished pod, stored types."""
     if kind == "ConfigMap":
         return name == HOLD_NAME
+    if kind == "ControllerRevision":
+        return OBJECT_KIND in labels_of(obj)
     if kind == "Pod":
         return not is_final(obj)
     return True

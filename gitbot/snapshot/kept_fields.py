@@ -25,10 +25,13 @@ from gitbot.snapshot.field_tree import (
 from gitbot.snapshot.kept_fields_kubevirt import (
     INSTANCE,
     INSTANCE_TEMPLATE,
+    INSTANCE_TYPE,
     KUBEVIRT,
     MACHINE,
     MIGRATION,
     POLICY,
+    PREFERENCE,
+    STORED_TYPE,
 )
 
 _EXPRESSION: Fields = {**keep("key", "operator", of=str), "values": [str]}
@@ -179,6 +182,7 @@ EVENT: Fields = {
 FIELDS: Mapping[str, Fields] = {
     "CSINode": {"spec": {"drivers": [_DRIVER]}},
     "ConfigMap": {"data": TEXTS},
+    "ControllerRevision": {"data": {**keep("apiVersion", "kind"), "spec": STORED_TYPE}},
     "KubeDescheduler": {
         "spec": {
             **keep("deschedulingIntervalSeconds", "mode", "profiles"),
@@ -214,13 +218,17 @@ FIELDS: Mapping[str, Fields] = {
         "allowedTopologies": whole([_TOPOLOGY]),
         **keep("provisioner", "volumeBindingMode", of=str),
     },
+    "StorageProfile": {"status": {"claimPropertySets": [keep("accessModes", "volumeMode")]}},
     "VirtualMachine": MACHINE,
+    "VirtualMachineClusterInstancetype": {"spec": INSTANCE_TYPE},
+    "VirtualMachineClusterPreference": {"spec": PREFERENCE},
     "VirtualMachineInstance": INSTANCE,
     "VirtualMachineInstanceMigration": MIGRATION,
     "VirtualMachineInstanceReplicaSet": {
         "spec": {**keep("paused", "replicas", "selector"), "template": INSTANCE_TEMPLATE},
         "status": keep("readyReplicas", "replicas"),
     },
+    "VirtualMachineInstancetype": {"spec": INSTANCE_TYPE},
     "VirtualMachinePool": {
         "spec": {
             **keep("paused", "replicas", "selector"),
@@ -234,6 +242,7 @@ FIELDS: Mapping[str, Fields] = {
         },
         "status": keep("readyReplicas", "replicas"),
     },
+    "VirtualMachinePreference": {"spec": PREFERENCE},
     "VolumeAttachment": {
         "spec": {
             **keep("attacher", "nodeName", of=str),

@@ -177,8 +177,36 @@ MACHINE: Fields = {
     "status": {
         **keep("created", "printableStatus", "ready", "runStrategy", "observedGeneration"),
         "conditions": CONDITIONS,
+        **keep(
+            "instancetypeRef",
+            "preferenceRef",
+            of={"name": ANY, "controllerRevisionRef": keep("name")},
+        ),
     },
 }
+INSTANCE_TYPE: Fields = {
+    **keep("cpu", "ioThreads", "ioThreadsPolicy", "memory", "nodeSelector", "schedulerName"),
+    "launchSecurity": _DOMAIN["launchSecurity"],
+    **keep("gpus", "hostDevices", of=_DEVICES["gpus"]),
+}
+PREFERENCE: Fields = {
+    **keep("cpu", "features", "machine", "preferSpreadSocketToCoreRatio", "preferredArchitecture"),
+    "preferredLaunchSecurity": _DOMAIN["launchSecurity"],
+    "firmware": keep("preferredEfi", "preferredUseBios", "preferredUseEfi"),
+    "devices": keep(
+        "preferredAutoattachGraphicsDevice",
+        "preferredAutoattachInputDevice",
+        "preferredAutoattachMemBalloon",
+        "preferredAutoattachPodInterface",
+        "preferredAutoattachSerialConsole",
+        "preferredInterfaceMasquerade",
+        "preferredInterfaceModel",
+        "preferredNetworkInterfaceMultiQueue",
+        "preferredRng",
+        "preferredTPM",
+    ),
+}
+STORED_TYPE: Fields = {**INSTANCE_TYPE, **PREFERENCE}
 MIGRATION: Fields = {
     "spec": {
         **keep("addedNodeSelector", "priority", "vmiName"),

@@ -45,6 +45,7 @@ class Resource:
 _POLICY_GROUP = "policy"
 _STORAGE = "storage.k8s.io"
 _KUBEVIRT = "kubevirt.io"
+_TYPES = "instancetype.kubevirt.io"
 
 
 def _resource(
@@ -68,9 +69,23 @@ def _resource(
     )
 
 
+def _optional(
+    kind: str, group: str, version: str, plural: str, *, cluster: bool = False
+) -> Resource:
+    """A kind without which starts of some VMs are not known."""
+    return _resource(
+        kind, group, version, plural, cluster_scoped=cluster, required=False, needed=False
+    )
+
+
+def _type(kind: str) -> Resource:
+    return _optional(kind, _TYPES, "v1beta1", f"{kind.lower()}s", cluster="Cluster" in kind)
+
+
 _RESOURCES = (
     _resource("CSINode", _STORAGE, "v1", "csinodes", cluster_scoped=True),
     _resource("ConfigMap", "", "v1", "configmaps"),
+    _optional("ControllerRevision", "apps", "v1", "controllerrevisions"),
     _resource(
         "KubeDescheduler",
         "operator.openshift.io",
@@ -103,7 +118,10 @@ _RESOURCES = (
     _resource("Service", "", "v1", "services"),
     _resource("StatefulSet", "apps", "v1", "statefulsets"),
     _resource("StorageClass", _STORAGE, "v1", "storageclasses", cluster_scoped=True),
+    _optional("StorageProfile", "cdi.kubevirt.io", "v1beta1", "storageprofiles", cluster=True),
     _resource("VirtualMachine", _KUBEVIRT, "v1", "virtualmachines"),
+    _type("VirtualMachineClusterInstancetype"),
+    _type("VirtualMachineClusterPreference"),
     _resource("VirtualMachineInstance", _KUBEVIRT, "v1", "virtualmachineinstances"),
     _resource(
         "VirtualMachineInstanceMigration",
@@ -117,6 +135,7 @@ _RESOURCES = (
         "v1",
         "virtualmachineinstancereplicasets",
     ),
+    _type("VirtualMachineInstancetype"),
     _resource(
         "VirtualMachinePool",
         "pool.kubevirt.io",
@@ -124,6 +143,7 @@ _RESOURCES = (
         "virtualmachinepools",
         required=False,
     ),
+    _type("VirtualMachinePreference"),
     _resource("VolumeAttachment", _STORAGE, "v1", "volumeattachments", cluster_scoped=True),
 )
 

@@ -39,9 +39,9 @@ ROOMS = {
     "intents": "calendar_events compile proposals",
     "kubernetes": "labels names objects phases quantities selectors",
     "kubevirt": (
-        "admission attachment_pod containers eviction kubevirt_object launcher_pod limits "
-        "memory_overhead migration_policy names node_selector pod_defaults preflight "
-        "source_node state_storage target_pod versions workload_updates"
+        "admission attachment_pod containers eviction instance_types kubevirt_object "
+        "launcher_pod limits memory_overhead migration_policy names node_selector pod_defaults "
+        "preflight source_node state_storage target_pod versions workload_updates"
     ),
     "model": (
         "caches cluster.cluster cluster.columns cluster.load cluster.node cluster.opt_out "

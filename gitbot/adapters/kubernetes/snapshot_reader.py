@@ -10,6 +10,7 @@ from gitbot.adapters.kubernetes.api_refusals import refuse, refuse_path
 from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport
 from gitbot.errors import ClusterError, ClusterForbidden, SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.kubevirt.instance_types import OBJECT_KIND
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.snapshot import LISTED, KindReader, PageEnd, Resource, Rows, from_sorted, plain_json
 
@@ -103,6 +104,8 @@ def _list(
     query = {"limit": str(PAGE)}
     if resource.kind == "Pod":
         query["fieldSelector"] = _UNFINISHED
+    if resource.kind == "ControllerRevision":
+        query["labelSelector"] = OBJECT_KIND  # those of DaemonSets and StatefulSets are many
     exact = {"resourceVersion": reading.resource_version, "resourceVersionMatch": "Exact"}
     path = resource.path(version)
     answer = transport.read(path, query | exact if reading.resource_version else query)

@@ -219,9 +219,8 @@ class LossSimulation:
         return made[item.name]
 
     def _made(self, item: Instance, *, copy: bool = False) -> Pod:
-        fresh = (
-            replace(item, vmi=self._replica(item)) if item.vm is None else replace(item, vmi=None)
-        )
+        alone = item.vm is None or (item.vmi is not None and self._instances.unread_type(item))
+        fresh = replace(item, vmi=self._replica(item) if alone else None)
         fresh = replace(fresh, node="")
         obj = start_object(self._instances, fresh, copy=copy)
         pod = launcher_of(self._instances, fresh, obj, estimated=True, copy=copy)

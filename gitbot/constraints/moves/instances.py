@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from gitbot.constraints.rules.domains import Domains
 from gitbot.constraints.scheduler.label_index import LabelIndex
@@ -12,6 +13,12 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubernetes.selectors import LabelMatcher
+from gitbot.kubevirt.instance_types import (
+    TYPE_KINDS,
+    TypeCatalog,
+    UnreadableType,
+    expanded,
+)
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.kubevirt.state_storage import ClusterStorage
@@ -105,7 +112,15 @@ class Instances(Mapping[NamespacedName, Instance]):
             namespace: {name_of(obj).name: obj for obj in objects}
             for namespace, objects in _by_namespace(snapshot.of("PersistentVolumeClaim")).items()
         }
-        self.storage = ClusterStorage(kubevirt=self.kubevirt, classes=snapshot.of("StorageClass"))
+        self.storage = ClusterStorage(
+            kubevirt=self.kubevirt,
+            classes=snapshot.of("StorageClass"),
+            profiles={name_of(obj).name: obj for obj in snapshot.of("StorageProfile")},
+        )
+        self.types = TypeCatalog(
+            types={(kind, name_of(obj)): obj for kind in TYPE_KINDS for obj in snapshot.of(kind)},
+            revisions={name_of(obj): obj for obj in snapshot.of("ControllerRevision")},
+        )
         self.without_storage = all(map(snapshot.unread, STORAGE_KINDS))
         self.domains = Domains(_nodes((obj,) for obj in snapshot.of("Node")))
         self.standing = tuple(role for role in roles if isinstance(role, StandingPod))
@@ -140,6 +155,23 @@ class Instances(Mapping[NamespacedName, Instance]):
     def updates_to_come(self) -> int:
         """The VMs that KubeVirt will migrate of its own accord, as their launcher is outdated."""
         return updates_to_come(self.vmis.values(), self.kubevirt)
+
+    def next_spec(self, instance: Instance) -> Mapping[str, Any]:
+        """The spec of the VM's next VMI; the template alone if a type cannot be read."""
+        assert instance.vm is not None, "BUG: only a VM has a template"
+        try:
+            return expanded(instance.vm, self.types)
+        except UnreadableType:
+            spec: Mapping[str, Any] = at(instance.vm, "spec", "template", "spec")
+            return spec
+
+    def unread_type(self, instance: Instance) -> str:
+        """Why the VM's instance type or preference is not known; "" if it is, or has none."""
+        try:
+            expanded(instance.vm or {}, self.types)
+        except UnreadableType as error:
+            return str(error)
+        return ""
 
     @cached_property
     def by_uid(self) -> Mapping[str, NamespacedName]:

@@ -77,8 +77,10 @@ def launcher_of(
     `copy`: of another VM like this one.
     """
     pod = Pod.from_object(obj, estimated=estimated)
+    if instance.vmi is None:
+        pod = pod.replace(unknown=instances.unread_type(instance))
     with decoding("VirtualMachineInstance", {"metadata": _metadata(instance)}):
-        vmi = _running_or_next(instance)
+        vmi = _running_or_next(instances, instance)
         beside = attachment_pod(vmi, obj, instances.kubevirt)
         new = claims_to_come(instances, instance, vmi, copy=copy).new
     if new:
@@ -88,8 +90,8 @@ def launcher_of(
     return pod.replace(attachment=Pod.from_object(beside).replace(new_claims=new))
 
 
-def _running_or_next(instance: Instance) -> KubernetesObject:
-    return instance.vmi if instance.vmi is not None else _vmi_of(instance)
+def _running_or_next(instances: Instances, instance: Instance) -> KubernetesObject:
+    return instance.vmi if instance.vmi is not None else _vmi_of(instances, instance)
 
 
 def target_name(vm: NamespacedName, number: int = 1) -> NamespacedName:
@@ -122,7 +124,7 @@ def _metadata(instance: Instance) -> Mapping[str, str]:
 def _target_object(
     instances: Instances, instance: Instance, added: Mapping[str, str], *, whole: bool
 ) -> KubernetesObject:
-    vmi = _running_or_next(instance)
+    vmi = _running_or_next(instances, instance)
     namespace = instance.name.namespace
     held = instance.source_pod if not _resized(vmi) else None
     real: Mapping[str, Any] = (held or {}).get("spec") or {}
@@ -157,7 +159,7 @@ def start_object(
 
 def _start_object(instances: Instances, instance: Instance, *, copy: bool) -> KubernetesObject:
     namespace = instance.name.namespace
-    vmi = _running_or_next(instance)
+    vmi = _running_or_next(instances, instance)
     state = claims_to_come(instances, replace(instance, node=""), vmi, copy=copy).state
     pod = source_pod(
         vmi,
@@ -173,13 +175,13 @@ def _start_object(instances: Instances, instance: Instance, *, copy: bool) -> Ku
     return pod
 
 
-def _vmi_of(instance: Instance) -> KubernetesObject:
+def _vmi_of(instances: Instances, instance: Instance) -> KubernetesObject:
     template = at(instance.vm, "spec", "template")
     if not isinstance(template, Mapping) or not isinstance(template.get("spec"), Mapping):
         raise ValueError("found no spec.template.spec")  # noqa: TRY004 - becomes a SnapshotError
     metadata = {**(template.get("metadata") or {})}
     metadata |= {"namespace": instance.name.namespace, "name": instance.name.name}
-    return {"metadata": metadata, "spec": template["spec"]}
+    return {"metadata": metadata, "spec": instances.next_spec(instance)}
 
 
 def _resized(vmi: KubernetesObject) -> bool:

@@ -17,6 +17,7 @@ from gitbot.model.lazy_fields import LazyFields, with_later
 KINDS = (
     "CSINode",
     "ConfigMap",  # only gitbot-hold in namespace gitbot
+    "ControllerRevision",  # only those of instance types and preferences
     "KubeDescheduler",
     "KubeVirt",
     "MigrationPolicy",
@@ -34,11 +35,16 @@ KINDS = (
     "Service",
     "StatefulSet",
     "StorageClass",
+    "StorageProfile",
     "VirtualMachine",
+    "VirtualMachineClusterInstancetype",
+    "VirtualMachineClusterPreference",
     "VirtualMachineInstance",
     "VirtualMachineInstanceMigration",
     "VirtualMachineInstanceReplicaSet",
+    "VirtualMachineInstancetype",
     "VirtualMachinePool",
+    "VirtualMachinePreference",
     "VolumeAttachment",
 )
 STORAGE_KINDS = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
