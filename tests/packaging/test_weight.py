@@ -15,7 +15,7 @@ ROOMS = {
     "audit": 1_658,
     "calendar": 1_414,
     "cli": 7_204,
-    "constraints": 10_260,
+    "constraints": 10_313,
     "documents": 2_500,
     "errors": 103,
     "execution": 3_387,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -66,8 +66,11 @@ class LandingContext(Protocol):
     def totals(self, vm: NamespacedName, numbers: Numbers) -> Numbers:
         """The scheduler's scores of these nodes."""
 
-    def rule_mask(self, vm: NamespacedName, asked: Mask) -> Mask:
-        """The asked nodes to which a move may start without making a required rule worse."""
+    def rule_mask(self, vm: NamespacedName, asked: Mask, only: Sequence[int] | None = None) -> Mask:
+        """The asked nodes to which a move may start without making a required rule worse.
+
+        `only`: counts these rules over the VM, by index.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: the judgement is cached on first access
@@ -92,23 +95,37 @@ class NodeAnswers:
             lines.append("not among the nodes that the intent asks for")
         lines += [str(item) for item in self._rejections(name)]
         lines += [
-            f"{rule.ref.id}: {self._words(rule, worse, name)}"
-            for place in self.movable.rules_over(self.vm)
-            if (rule := self.movable.rules[place]).required
-            if not (rule.ref.of_vm and self._rejections(name))  # the filter has reported it already
-            if (worse := self.movable.rule_worsened_by(place, self.vm, name))
+            f"{self.movable.rules[place].ref.id}: {self._words(place, name)}"
+            for place, kept in self._kept_by.items()
+            if not kept[number]
+            # the filter has reported the rule of a VM itself already
+            if not (self.movable.rules[place].ref.of_vm and self._rejections(name))
         ]
         if not lines:
             lines.append(self._elsewhere(number))
         return tuple(lines)
 
-    def _words(self, rule: RuleConstraint, worse: tuple[Breach, ...], node: str) -> str:
+    @cached_property
+    def _kept_by(self) -> Mapping[int, Mask]:
+        """The nodes to which a move may start, by required rule over the VM."""
+        everywhere = self.movable.world.state.columns.everywhere()
+        return {
+            place: self.movable.rule_mask(self.vm, everywhere, (place,))
+            for place in self.movable.rules_over(self.vm)
+            if self.movable.rules[place].required
+        }
+
+    def _words(self, place: int, node: str) -> str:
         """The rule's explanation for this VM and node, else what would get worse.
 
         A rule that depends on the VMs that stay behind may get worse for another VM than this one.
         """
+        rule = self.movable.rules[place]
         said = rule.explain(self.vm, node, self.movable.occupancy) if monotone(rule) else ""
-        return said or "; ".join(breach.message for breach in worse)
+        if said:
+            return said
+        worse = self.movable.rule_worsened_by(place, self.vm, node)
+        return "; ".join(breach.message for breach in worse)
 
     def _rejections(self, node: str) -> tuple[Rejection, ...]:
         key = _pin_key(self.movable, self.pin)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import ClassVar, Protocol
 
@@ -120,12 +120,17 @@ class NodePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TermPart:
-    """`terms` holds, for each subject, its terms with what matches them."""
+    """`terms` holds, for each subject, its terms with what matches them; `keys` are theirs."""
 
     name: str
     domains: Domains
     terms: Mapping[NamespacedName, tuple[Peers, ...]]
     weight: int = 1
+    keys: tuple[str, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        keys = {peers.topology_key for terms in self.terms.values() for peers in terms}
+        object.__setattr__(self, "keys", tuple(sorted(keys)))
 
     @property
     def members(self) -> frozenset[NamespacedName]:
@@ -133,8 +138,7 @@ class _TermPart:
         return frozenset(self.terms).union(*others)
 
     def signature(self, node: str) -> object:
-        keys = sorted({peers.topology_key for terms in self.terms.values() for peers in terms})
-        return tuple(self.domains.column(key).get(node) for key in keys)
+        return tuple(self.domains.column(key).get(node) for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,12 +240,7 @@ class AntiAffinityPart(_TermPart):
     monotone: ClassVar[bool] = True  # freeing a place cannot create a pair
 
     def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]:
-        pairs: dict[tuple[str, str], set[tuple[NamespacedName, ...]]] = {}
-        for vm in sorted(self.terms.keys() & occupancy.keys()):
-            for key, value, other in self._clashes(vm, occupancy[vm], occupancy):
-                pair = tuple(sorted({vm, other} if other is not None else {vm}))
-                pairs.setdefault((key, value), set()).add(pair)
-        for (key, value), found in sorted(pairs.items()):
+        for (key, value), found in sorted(self._pairs(occupancy).items()):
             vms = tuple(sorted({vm for pair in found for vm in pair}))
             places = {vm: occupancy[vm] for vm in vms}
             yield PartBreach(
@@ -253,34 +252,71 @@ class AntiAffinityPart(_TermPart):
             )
 
     def surplus(self, occupancy: Occupancy) -> int:
-        return sum(miss.amount for miss in self.misses(occupancy))
+        return self.weight * sum(map(len, self._pairs(occupancy).values()))
+
+    def _pairs(
+        self, occupancy: Occupancy
+    ) -> Mapping[tuple[str, str], set[tuple[NamespacedName, ...]]]:
+        """By key and value of a domain: pairs that share it, and VMs beside a fixed pod."""
+        pairs: dict[tuple[str, str], set[tuple[NamespacedName, ...]]] = {}
+        known: dict[int, tuple[Mapping[str, list[NamespacedName]], set[str]]] = {}
+        for vm in self.terms.keys() & occupancy.keys():
+            for peers in self.terms[vm]:
+                column = self.domains.column(peers.topology_key)
+                if id(peers) not in known:  # many subjects share them
+                    fixed = {column[node] for node in peers.fixed if node in column}
+                    known[id(peers)] = _by_value(peers, column, occupancy), fixed
+                there, fixed = known[id(peers)]
+                for value in {column[node] for node in occupancy[vm] if node in column}:
+                    found = {_pair(vm, other) for other in there.get(value, ()) if other != vm}
+                    if value in fixed:
+                        found.add((vm,))
+                    if found:
+                        pairs.setdefault((peers.topology_key, value), set()).update(found)
+        return pairs
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         places = {**occupancy, vm: frozenset({node})}
         for subject in sorted(self.terms):
-            if subject != vm and subject not in places:
-                continue
-            held = places.get(subject, frozenset())
-            for key, value, other in self._clashes(subject, held, places):
-                if vm in (subject, other):
-                    foe = other if subject == vm else subject
-                    who = people([foe], places) if foe is not None else "a pod that it must shun"
-                    return f"{domain_words(key, value)} already holds {who}"
+            if subject == vm or subject in places:
+                for peers in self.terms[subject]:
+                    if found := self._clash(subject, peers, vm, node, places):
+                        return found
         return ""
 
-    def _clashes(
-        self, vm: NamespacedName, nodes: frozenset[str], occupancy: Occupancy
-    ) -> Iterator[tuple[str, str, NamespacedName | None]]:
-        for peers in self.terms[vm]:
-            column = self.domains.column(peers.topology_key)
-            values = {column[node] for node in nodes if node in column}
-            for other in sorted(peers.vms - {vm}):
-                for place in occupancy.get(other, ()):
-                    if column.get(place) in values:
-                        yield peers.topology_key, column[place], other
-            for place in sorted(peers.fixed):
-                if column.get(place) in values:
-                    yield peers.topology_key, column[place], None
+    def _clash(
+        self, subject: NamespacedName, peers: Peers, vm: NamespacedName, node: str, at: Occupancy
+    ) -> str:
+        """What a VM on a node does to a subject, which may be the VM, by one of its terms."""
+        column = self.domains.column(peers.topology_key)
+        value = column.get(node)
+        if value is None:
+            return ""
+        where = domain_words(peers.topology_key, value)
+        others = [subject] if vm in peers.vms else []
+        if subject == vm:
+            others = sorted(peers.vms - {vm})
+        for other in others:
+            if any(column.get(place) == value for place in at.get(other, ())):
+                return f"{where} already holds {people([other], at)}"
+        if subject == vm and any(column.get(place) == value for place in peers.fixed):
+            return f"{where} already holds a pod that it must shun"
+        return ""
+
+
+def _by_value(
+    peers: Peers, column: Mapping[str, str], occupancy: Occupancy
+) -> Mapping[str, list[NamespacedName]]:
+    found: dict[str, list[NamespacedName]] = {}
+    for vm in peers.vms:
+        for value in {column.get(node) for node in occupancy.get(vm, ())}:
+            if value is not None:
+                found.setdefault(value, []).append(vm)
+    return found
+
+
+def _pair(one: NamespacedName, other: NamespacedName) -> tuple[NamespacedName, ...]:
+    return (one, other) if one < other else (other, one)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
