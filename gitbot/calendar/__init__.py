@@ -1,6 +1,13 @@
 """Turns schedules, recurrences, time zones and clock changes into instants. Reads no clock."""
 
-from gitbot.calendar.events import Appointment, appointment_words, month_text, months, span_words
+from gitbot.calendar.events import (
+    Appointment,
+    appointment_words,
+    following_month,
+    month_text,
+    months,
+    span_words,
+)
 from gitbot.calendar.ics import Holiday, calendar_file, read_calendar
 from gitbot.calendar.opening_changes import changed_openings
 from gitbot.calendar.schedule import (
@@ -11,6 +18,7 @@ from gitbot.calendar.schedule import (
     occurrences,
 )
 from gitbot.calendar.schedule_checks import Problem, check_schedule
+from gitbot.calendar.spoken import spoken_duration, spoken_time, time_in_full
 from gitbot.calendar.time_formats import (
     DURATION,
     duration,
@@ -41,6 +49,7 @@ __all__ = [
     "duration",
     "duration_or_zero",
     "duration_text",
+    "following_month",
     "format_duration",
     "instant",
     "local_date",
@@ -53,5 +62,8 @@ __all__ = [
     "read_calendar",
     "resolve",
     "span_words",
+    "spoken_duration",
+    "spoken_time",
+    "time_in_full",
     "zone",
 ]

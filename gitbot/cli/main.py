@@ -59,6 +59,25 @@ COMMANDS: dict[str, str] = {
 }
 
 
+# what people type who know kubectl, Git or another tool, and what does it here
+MEANT = {
+    "cordon": "gitbot drain NODE --cordon",
+    "delete": "gitbot cancel REQUEST, or remove its file in a pull request",
+    "evacuate": "gitbot drain NODE",
+    "events": "gitbot ledger show --all",
+    "history": "gitbot ledger show",
+    "log": "gitbot ledger show",
+    "logs": "gitbot ledger show, or gitbot status",
+    "migrate": "gitbot move vm/NAME",
+    "pause": "gitbot hold",
+    "revert": "gitbot move vm/NAME --to NODE moves a VM back",
+    "rollback": "gitbot move vm/NAME --to NODE moves a VM back",
+    "stop": "gitbot hold",
+    "uncordon": "kubectl uncordon NODE; gitbot returned NODE says that a node is back",
+    "unfreeze": "remove the file of the FreezeWindow in a pull request",
+}
+
+
 class _ReaderGoneError(Exception):
     """Nobody reads the pipe (gitbot ... | head): no error. click would make exit code 1 of it."""
 
@@ -71,6 +90,24 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise _ReaderGoneError from error
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, self._command_first(ctx, args))
+
+    def _command_first(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`-n a move vm/b` as `move -n a vm/b`: options may come before their command."""
+        if not args or not args[0].startswith("-") or ctx.resilient_parsing:
+            return args
+        for index, word in enumerate(args):
+            command = self.get_command(ctx, word) if index else None
+            if command is None:
+                continue
+            following = args[index + 1] if index + 1 < len(args) else ""
+            below = getattr(command, "commands", {}).get(following)
+            end = index + 1 + (below is not None)
+            if _are_options(args[:index], below or command):
+                return [*args[index:end], *args[:index], *args[end:]]
+        return args
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
@@ -110,9 +147,9 @@ class LazyGroup(click.Group):
             from gitbot.model.text.wording import nearest  # noqa: PLC0415 - only for an error
 
             near = nearest(args[0], COMMANDS)
+            hint = f"did you mean {near}?" if near else "gitbot --help lists them"
             raise UsageError(
-                f"there is no command {args[0]}",
-                hint=f"did you mean {near}?" if near else "gitbot --help lists them",
+                f"there is no command {args[0]}", hint=MEANT.get(args[0].lower(), hint)
             )
         return super().resolve_command(ctx, args)
 
@@ -121,6 +158,22 @@ class LazyGroup(click.Group):
             return
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _are_options(words: list[str], command: click.Command) -> bool:
+    """Whether the words are options of the command, each with its value."""
+    known = {flag: param for param in command.params for flag in param.opts}
+    left = list(words)
+    while left:
+        flag, equals, _ = left.pop(0).partition("=")
+        param = known.get(flag)
+        if param is None:
+            return False
+        if not equals and not getattr(param, "is_flag", False):
+            if not left:
+                return False
+            left.pop(0)
+    return True
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -149,6 +202,9 @@ def main(argv: list[str] | None = None) -> NoReturn:
     except (click.exceptions.Abort, KeyboardInterrupt):
         _say("interrupted")
         sys.exit(130)
+    except click.exceptions.NoArgsIsHelpError as error:  # a group alone asks what it can do
+        click.echo(error.format_message())
+        sys.exit(0)
     except click.ClickException as error:
         _say(f"error: {_usage(error)}")
         sys.exit(2)

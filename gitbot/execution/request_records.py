@@ -137,6 +137,20 @@ class RequestRecord(FrozenStruct, frozen=True, kw_only=True):
         return derive_request_state(tuple(self.moves.values()))
 
     @property
+    def outcome(self) -> str:
+        """Its state in one word for people: `cancelled` only if the cancellation was in time."""
+        in_time = self.finished and self.state is RequestState.WITHDRAWN
+        return "cancelled" if self.cancelled and in_time else str(self.state)
+
+    @property
+    def landed(self) -> Mapping[NamespacedName, str]:
+        """The node on which each VM landed that it moved."""
+        moves = sorted(self.moves.values(), key=lambda move: move.number)
+        return {
+            move.vm: move.landed or move.to for move in moves if move.state is MoveState.SUCCEEDED
+        }
+
+    @property
     def changed_at(self) -> int:
         """When it was cancelled, or one of its moves last changed, in seconds UTC; 0 for never."""
         return max((self.cancelled_at or 0, *(move.changed_at for move in self.moves.values())))

@@ -21,13 +21,15 @@ _OF_CLONE = ("gitbot/ledger", "origin/gitbot/ledger")
 class ForgeTips:
     """A ledger to answer questions on. `base` is the tip of the forge's base branch, or "".
 
-    `stale` says why the ledger is not the forge's, "" if it is.
+    `stale` says why the ledger is not the forge's, "" if it is. `absent` says why there is no forge
+    yet: then nobody knows what has run.
     """
 
     ledger: Ledger
     base_branch: str = ""
     base: str = ""
     stale: str = ""
+    absent: str = ""
 
 
 def ask_forge(root: Path) -> ForgeTips:
@@ -51,7 +53,18 @@ def ask_forge(root: Path) -> ForgeTips:
     except GitbotError as error:
         ledger = ledger_of_clone(repository_here(root))
         no_forge = isinstance(error, UsageError) and not ledger.events  # there is none yet
-        return ForgeTips(ledger=ledger, stale="" if no_forge else error.message)
+        why = error.message
+        return ForgeTips(
+            ledger=ledger, stale="" if no_forge else why, absent=why if no_forge else ""
+        )
+
+
+def is_behind(root: Path, tips: ForgeTips) -> bool:
+    """Whether what is checked out at `root` lacks commits of the forge's base branch."""
+    git = Git.of_work_tree(root)
+    if not tips.base or git.attempt(["rev-parse", "--verify", "-q", "HEAD"])[0]:
+        return False
+    return git.attempt(["merge-base", "--is-ancestor", tips.base, "HEAD"])[0] != 0
 
 
 @contextmanager

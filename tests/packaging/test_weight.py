@@ -13,12 +13,12 @@ ROOMS = {
     "__main__": 85,
     "adapters": 7_204,
     "audit": 1_658,
-    "calendar": 1_414,
-    "cli": 7_204,
+    "calendar": 1_526,
+    "cli": 7_292,
     "constraints": 10_313,
     "documents": 2_500,
     "errors": 103,
-    "execution": 3_387,
+    "execution": 3_401,
     "intents": 5_551,
     "kubernetes": 507,
     "kubevirt": 3_027,
@@ -32,8 +32,8 @@ ROOMS = {
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_280,
-    "wiring": 1_099,
-    "workflows": 12_645,
+    "wiring": 1_112,
+    "workflows": 12_699,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -72,7 +72,8 @@ def calendar(
         root = find_root(Path.cwd())
         revision = _revision(root, rev, cluster)
         span = _span(after, until, revision.zone or "UTC", now=now, output=output)
-        ledger = ask_ledger(root, now=now, human=output in ("table", "wide"), onlooker=progress)
+        human = output in ("table", "wide")
+        ledger = ask_ledger(root, now=now, rev=rev, human=human, onlooker=progress)
         count = _counting(revision, access, now, progress, asked=bool(cluster))
         agenda = _agenda(revision, ledger, scope, count)
         progress.begins("looking for openings")
@@ -114,7 +115,7 @@ def _shown(
 
         return calendar_file(events, cluster=cluster, now=now)
     shown = events if output == "wide" else agenda.upcoming(now=begin)
-    return _table(shown, now) + _months(events, begin, end, agenda.zone or "UTC")
+    return _table(shown, now) + _months(agenda, begin, end)
 
 
 def _span(
@@ -190,10 +191,15 @@ def _table(events: Collection[Appointment], now: int) -> str:
     return columns(["KIND", "NAME", "WHEN"], rows)
 
 
-def _months(events: Collection[Appointment], begin: int, end: int, zone: str) -> str:
-    from gitbot.calendar import month_text, months  # noqa: PLC0415 - keeps --help quick
+def _months(agenda: Agenda, begin: int, end: int) -> str:
+    """Whole months, as an unmarked day reads as a day on which nothing is open."""
+    from gitbot.calendar import day_start, following_month, month_text, months  # noqa: PLC0415
 
-    texts = [month_text(events, first, zone) for first in months(begin, end, zone)]
+    zone = agenda.zone or "UTC"
+    shown = months(begin, end, zone)
+    last = day_start(following_month(shown[-1]).isoformat(), zone)
+    events = agenda.events(after=day_start(shown[0].isoformat(), zone), before=last)
+    texts = [month_text(events, first, zone) for first in shown]
     return "\n" + "\n".join(texts) + "\nW a window is open, F a freeze, R a request may run\n"
 
 

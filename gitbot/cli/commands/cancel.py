@@ -25,9 +25,16 @@ def cancel(where: dict[str, str], request: str, reason: str, by: str) -> int:
 
     with running(where) as shell:
         result = cancel(shell, request=request, reason=reason, by=by, on_report=write_dashboard)
-    say(f"{request}: {result.record.state}")
-    if not result.record.finished:
-        say("its end is not known yet; run gitbot cancel again, or look with gitbot status")
-    for name in result.past_recall:
+    record = result.record
+    say(f"{request}: {record.outcome}")
+    for vm, node in record.landed.items():
+        say(f"too late: {vm} is on {node}")
+    for name in result.past_recall if not record.landed else ():
         say(f"past recall, KubeVirt was asked to abort: {name}")
+    if result.not_read and not record.finished:
+        say(f"the cluster could not be read: {result.not_read}", err=True)
+        say("the cancellation is recorded: nothing more of it starts, the next pass ends it")
+        return 2
+    if not record.finished:
+        say("its end is not known yet; run gitbot cancel again, or look with gitbot status")
     return 0

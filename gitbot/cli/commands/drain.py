@@ -11,7 +11,7 @@ import click
 
 from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
 from gitbot.cli.shared.node_words import node_names, rolling_nodes, rolling_option
-from gitbot.cli.shared.options import next_time, read_selector, selector_fields
+from gitbot.cli.shared.options import read_selector, selector_fields, time_ahead
 from gitbot.errors import UsageError
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.model.text.wording import first_of
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _HINT = "gitbot drain n1 n2, gitbot drain --zone scu, or gitbot drain -l rack=r7"
 _NO_NAME = re.compile(r"[^a-z0-9.-]+")
-_SHORT = re.compile(r"(?:([0-9]{1,3})d)?(?:([0-9]{1,3})h)?(?:([0-9]{1,4})m)?")
 
 
 @click.command("drain")
@@ -32,7 +31,7 @@ _SHORT = re.compile(r"(?:([0-9]{1,3})d)?(?:([0-9]{1,3})h)?(?:([0-9]{1,4})m)?")
 @click.option(
     "--start",
     metavar="TIME",
-    help="When it opens: 22:00 (the next one) or 2026-12-06T22:00, local; default: at merge.",
+    help="When it opens: tonight, Sat 22:00, 2026-12-06 22:00, in 2h; default: at merge.",
 )
 @click.option("--for", "duration", metavar="DURATION", help="How long it is open: 4h or PT4H.")
 @click.option("--time-zone", metavar="ZONE", help="IANA zone of --start; default: the cluster's.")
@@ -173,29 +172,24 @@ def _must_exist(snapshot: ClusterSnapshot, names: Sequence[str]) -> None:
 
 def _opening(text: str, zone: str, *, now: int) -> str:
     """The local start as a window's field. A time of day is the next one of that zone."""
-    from gitbot.model.plan.findings import Refusal  # noqa: PLC0415 - keeps --help quick
+    from gitbot.calendar import clock_time  # noqa: PLC0415 - keeps --help quick
 
     if not zone:
         raise UsageError(
             "--start needs a time zone",
             hint=f"give --time-zone, or set timeZone of the cluster in {CONFIGURATION_FILE}",
         )
-    try:
-        opens = next_time(text, zone, now=now)
-    except Refusal as refusal:
-        raise UsageError(
-            f"--time-zone: found {zone!r}, expected {refusal.expected}", hint=refusal.hint
-        ) from refusal
-    return text if opens is None else opens.strftime("%Y-%m-%dT%H:%M")
+    opens = time_ahead("--start", text, zone, now=now)
+    return clock_time(opens, zone).strftime("%Y-%m-%dT%H:%M")
 
 
 def _duration(text: str) -> str:
-    """PT4H as it is; 1d, 4h, 90m and 1h30m as people write them."""
-    short = _SHORT.fullmatch(text)
-    if short is None or not text:
-        return text
-    days, hours, minutes = (
-        f"{number}{unit}" if number else ""
-        for number, unit in zip(short.groups(), "DHM", strict=True)
-    )
-    return f"P{days}" + (f"T{hours}{minutes}" if hours or minutes else "")
+    """As the field has it, from PT4H, 1d, 4h, 90m or 1h30m."""
+    from gitbot.calendar import duration_text, spoken_duration  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
+
+    try:
+        return duration_text(spoken_duration(text))
+    except Refusal as refusal:
+        expected = f"found {text!r}, expected {refusal.expected}"
+        raise UsageError(f"--for: {expected}", hint="write 4h, or PT4H") from refusal

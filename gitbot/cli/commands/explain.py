@@ -19,7 +19,7 @@ from gitbot.cli.shared.options import (
     scope_options,
 )
 from gitbot.cli.shared.session import colour
-from gitbot.errors import SnapshotError, UsageError
+from gitbot.errors import UsageError
 from gitbot.kubernetes.labels import label_key_problems, label_value_problems
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import labels_of, name_of
@@ -150,10 +150,6 @@ def _wanted(
 def _explainer(snapshot: ClusterSnapshot, ranking: Ranking) -> Explainer:
     from gitbot.constraints.explanation import Explainer  # noqa: PLC0415 - numpy only where used
 
-    if not snapshot.of("Node"):
-        raise SnapshotError(
-            "there is no node to explain", hint="give the objects of kind Node as well"
-        )
     return Explainer(snapshot, ranking)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
-from gitbot.cli.shared.options import next_time
+from gitbot.cli.shared.options import time_ahead
 from gitbot.errors import UsageError
 from gitbot.model.text.instants import format_instant
 
@@ -25,7 +25,7 @@ REASONS = ("Maintenance", "Troubleshooting", "NodeValidation", "LoadProfile", "H
 @click.option("--zone", metavar="ZONE", help="Move to a node of this zone.")
 @click.option("--away", is_flag=True, help="Move to any other node (the default).")
 @click.option("--reason", type=click.Choice(REASONS, case_sensitive=False), help="Why.")
-@click.option("--before", metavar="TIME", help="Latest end: 06:00, or 2026-12-06T05:00Z.")
+@click.option("--before", metavar="TIME", help="Latest end: 06:00, tomorrow 6am, in 4h.")
 @writing_options
 def move(
     *,
@@ -55,7 +55,10 @@ def move(
         first = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         spec: dict[str, Any] = {"vms": {"names": names}}
         spec |= {"target": target} if target else {}
-        deadline = _deadline(before, zone_name or "UTC", now=shell.clock.now()) if before else ""
+        deadline = ""
+        if before:
+            end = time_ahead("--before", before, zone_name or "UTC", now=shell.clock.now())
+            deadline = format_instant(end)
         spec |= {
             key: value
             for key, value in (("reason", reason), ("note", writing.note), ("deadline", deadline))
@@ -71,23 +74,6 @@ def move(
             note=writing.note,
         )
         return write_intent(shell, new, writing)
-
-
-def _deadline(text: str, zone: str, *, now: int) -> str:
-    """As the field has it. A time of day is the next one of the cluster's zone."""
-    from gitbot.calendar import instant, resolve  # noqa: PLC0415 - keeps --help quick
-    from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
-
-    if (local := next_time(text, zone, now=now)) is not None:
-        return format_instant(resolve(local, zone)[0])
-    try:
-        instant(text)
-    except Refusal as refusal:
-        expected = f"a time of day such as 06:00, or {refusal.expected}"
-        raise UsageError(
-            f"--before: found {text!r}, expected {expected}", hint=refusal.hint
-        ) from refusal
-    return text
 
 
 def _resolved(

@@ -12,9 +12,8 @@ import click
 from gitbot.cli.shared.options import ClusterAccess, judged_at, load_snapshot
 from gitbot.cli.shared.planning_input import ask_ledger, same_cluster, working_tree
 from gitbot.cli.shared.session import colour, pick_cluster, say
-from gitbot.errors import UsageError
+from gitbot.errors import SnapshotError, UsageError
 from gitbot.model.progress import NO_PROGRESS, PLANNING, PlanningProgress
-from gitbot.model.text.instants import format_instant
 from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def grounds_of(
     """
     revision = _revision(cluster, must=must) if intents else None
     if revision is None:
-        return RepositoryContext(snapshot=load_snapshot(access, now=now, onlooker=onlooker))
+        return RepositoryContext(snapshot=_with_nodes(access, now, onlooker))
     from gitbot.workflows.check import PlanningInputs, evidence_of  # noqa: PLC0415 - planner
     from gitbot.workflows.ledger.request_history import request_history  # noqa: PLC0415
 
@@ -73,12 +72,11 @@ def grounds_of(
     ledger = ask_ledger(find_root(Path.cwd()), now=now, human=human, onlooker=onlooker)
     load = configured.load if configured else None
     named = access.of(name=revision.cluster, context=context, load=load)
-    snapshot = load_snapshot(named, now=now, onlooker=onlooker)
+    snapshot = _with_nodes(named, now, onlooker)
     onlooker.begins("")
     if not cluster:
         same_cluster(snapshot, revision.cluster, context)
-    if instant := judged_at(at, revision.zone, now=now):
-        say(f"judged for {format_instant(instant)}, with the cluster of now", err=not human)
+    instant = judged_at(at, revision.zone, now=now, human=human)
     past = request_history(ledger, revision.cluster)
     evidence = PlanningInputs(snapshot=snapshot, now=instant or now, clock=now, past=past)
     return RepositoryContext(
@@ -87,6 +85,17 @@ def grounds_of(
         evidence=evidence_of(evidence, ledger, revision.cluster),
         ledger=ledger,
     )
+
+
+def _with_nodes(access: ClusterAccess, now: int, onlooker: PlanningProgress) -> ClusterSnapshot:
+    """The snapshot. Raises SnapshotError for a dump without nodes: an answer would look clean."""
+    snapshot = load_snapshot(access, now=now, onlooker=onlooker)
+    if not snapshot.of("Node"):
+        raise SnapshotError(
+            "could not read the nodes: the snapshot has none",
+            hint="give the objects of kind Node as well",
+        )
+    return snapshot
 
 
 def in_repository() -> bool:

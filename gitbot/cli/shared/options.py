@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -40,7 +39,6 @@ GET_TYPES = {  # of `gitbot get`, each with its other spellings
     "vms": ("vm", "vmi", "vmis"),
 }
 _WITHOUT = "--snapshot FILE to work without a cluster"
-_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -182,41 +180,59 @@ def at_option(function: F) -> F:
         metavar="TIME",
         default="",
         callback=_checked_at,
-        help="Judge what would be done at this time (22:00, or 2026-12-06T21:00:00Z), with the "
-        "cluster as it is now.",
+        help="Judge what would be done at this time (22:00, tomorrow 6am, 2026-12-06T21:00:00Z), "
+        "with the cluster as it is now.",
     )(function)
 
 
 def _checked_at(_context: click.Context, _option: click.Parameter, text: str) -> str:
-    if text and not _CLOCK.fullmatch(text):
-        _instant(text)
+    if text:
+        read_time("--at", text, "UTC", now=SystemClock().now())
     return text
 
 
-def judged_at(text: str, zone: str | None, *, now: int) -> int:
-    """The instant to judge, 0 for now. A time of day is the next one of the zone, else of UTC."""
+def judged_at(text: str, zone: str | None, *, now: int, human: bool) -> int:
+    """The instant to judge, 0 for now; says which it is. Zones as `read_time`'s."""
     if not text:
         return 0
-    from gitbot.calendar import resolve  # noqa: PLC0415 - keeps --help quick
+    from gitbot.calendar import time_in_full  # noqa: PLC0415 - keeps --help quick
 
-    local = next_time(text, zone or "UTC", now=now)
-    return read_instant(text) if local is None else resolve(local, zone or "UTC")[0]
+    at = read_time("--at", text, zone or "UTC", now=now)
+    full = time_in_full(at, zone or "UTC", now=now)
+    say(f"judged for {full}, with the cluster of now", err=not human)
+    return at
 
 
-def next_time(text: str, zone: str, *, now: int) -> datetime | None:
-    """The next local time that a time of day such as 22:00 names; None for other texts.
+def read_time(option: str, text: str, zone: str, *, now: int) -> int:
+    """Seconds UTC of an option's time, as people type it. Raises UsageError that names it."""
+    from gitbot.calendar import spoken_time  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
 
-    Raises Refusal for an unknown zone.
-    """
-    clock = _CLOCK.fullmatch(text)
-    if clock is None:
-        return None
-    from gitbot.calendar import clock_time  # noqa: PLC0415 - keeps --help quick
-    from gitbot.calendar import zone as checked  # noqa: PLC0415
+    try:
+        seconds = spoken_time(text, zone, now=now)
+        if not _EARLIEST <= seconds < _LATEST:
+            raise Refusal("time", "a time of the years 2000 to 2199", "correct the year")
+    except Refusal as refusal:
+        named = "--time-zone" if refusal.code == "time-zone" else option
+        found = zone if refusal.code == "time-zone" else text
+        raise UsageError(
+            f"{named}: found {found!r}, expected {refusal.expected}", hint=refusal.hint
+        ) from refusal
+    return seconds
 
-    here = clock_time(now, checked(zone))
-    found = here.replace(hour=int(clock[1]), minute=int(clock[2]), second=0)
-    return found + (timedelta(days=1) if found <= here else timedelta())
+
+def time_ahead(option: str, text: str, zone: str, *, now: int) -> int:
+    """As `read_time`; says what was understood. Raises UsageError for a time that is past."""
+    from gitbot.calendar import time_in_full  # noqa: PLC0415 - keeps --help quick
+
+    seconds = read_time(option, text, zone, now=now)
+    full = time_in_full(seconds, zone, now=now)
+    if seconds <= now:
+        raise UsageError(
+            f"{option}: found {text!r}, which is past: {full}", hint="give a later one"
+        )
+    say(f"{option} {text}: {full}", err=True)
+    return seconds
 
 
 class OutputChoice(click.Choice[str]):
@@ -354,17 +370,17 @@ def read_instant(text: str) -> int:
 
 def read_since(text: str, now: int) -> int:
     """Seconds UTC of a time, or of a duration before now. Raises BadParameter for anything else."""
-    from gitbot.calendar import duration  # noqa: PLC0415 - keeps --help quick
+    from gitbot.calendar import spoken_duration  # noqa: PLC0415 - keeps --help quick
 
     try:
         return parse_instant(text)
     except ValueError:
         pass
     try:
-        return now - duration(text)
+        return now - spoken_duration(text)
     except ValueError as error:
         raise click.BadParameter(
-            f"--since: found {text!r}, expected a time such as 2026-12-06T21:00:00Z, or P7D"
+            f"--since: found {text!r}, expected a time such as 2026-12-06T21:00:00Z, or 30d"
         ) from error
 
 

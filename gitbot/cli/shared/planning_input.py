@@ -25,7 +25,6 @@ from gitbot.cli.shared.options import (
 from gitbot.cli.shared.session import age_of, pick_cluster, say
 from gitbot.errors import RepositoryError, SnapshotError, UsageError
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
-from gitbot.model.text.instants import format_instant
 from gitbot.model.text.names import CONFIGURATION_FILE, LIMIT_HARD_ANTI_AFFINITY
 from gitbot.model.text.wording import nearest
 from gitbot.wiring import StderrProgress, find_root, read_plain_file, read_working_tree
@@ -144,9 +143,10 @@ def _read_and_check(
     revision = trusted if before is None else read_apart(texts, trusted)
     if any(map(stops, revision.findings)):
         return invalid_texts_result(revision)
-    ledger = ask_ledger(root, now=asked.now, base=asked.base, human=human, onlooker=progress)
-    if at := judged_at(asked.at, revision.zone, now=asked.now):
-        say(f"judged for {format_instant(at)}, with the cluster of now", err=not human)
+    ledger = ask_ledger(
+        root, now=asked.now, base=asked.base, rev=asked.rev, human=human, onlooker=progress
+    )
+    at = judged_at(asked.at, revision.zone, now=asked.now, human=human)
     evidence = PlanningInputs(
         snapshot=_snapshot(asked, root, repository, revision, progress),
         now=at or asked.now,
@@ -309,18 +309,33 @@ def _commit(repository: Repository, rev: str) -> str:
 
 
 def ask_ledger(
-    root: Path, *, now: int, base: str = "", human: bool, onlooker: PlanningProgress = NO_PROGRESS
+    root: Path,
+    *,
+    now: int,
+    base: str = "",
+    rev: str = "",
+    human: bool,
+    onlooker: PlanningProgress = NO_PROGRESS,
 ) -> Ledger:
-    """The forge's ledger. The first line that is printed says if it, or `base`, may be old.
+    """The forge's ledger. The first line that is printed says if it, or what is read, may be old.
 
-    That line goes to standard output for people (`human`), to standard error beside a document.
+    What is read is `base`, or the folder if neither `base` nor `rev` is given. The line goes to
+    standard output for people (`human`), to standard error beside a document.
     """
-    from gitbot.wiring.forge_reads import ask_forge  # noqa: PLC0415 - Git only where used
+    from gitbot.wiring.forge_reads import ask_forge, is_behind  # noqa: PLC0415 - Git only where used
 
     asked = ask_forge(root)
     onlooker.begins("")  # whole lines may follow
     if asked.stale:
         say(f"{age_of(asked.ledger, now)}: {asked.stale}", err=not human)
+    elif asked.absent and human:
+        say(f"no ledger was read ({asked.absent}): what has run before is not known", err=True)
+    elif not (base or rev) and is_behind(root, asked):
+        tip = f"{asked.base_branch} of the forge ({asked.base[:12]})"
+        say(
+            f"this folder is behind {tip}: git pull; what follows is about the folder",
+            err=not human,
+        )
     elif base and base in (asked.base_branch, f"origin/{asked.base_branch}"):
         from gitbot.wiring.workspace import repository_here  # noqa: PLC0415
 

@@ -40,7 +40,6 @@ def run_pulls(
     """
     from gitbot.wiring.forges import FORGES  # noqa: PLC0415
     from gitbot.wiring.workspace import open_shell, open_workspace, settings_here  # noqa: PLC0415
-    from gitbot.workflows import check as pulls  # noqa: PLC0415
 
     access, root = asked.access, find_root(Path.cwd())
     forge = FORGES[settings_here(root).forge.type]
@@ -71,12 +70,20 @@ def run_pulls(
             return _group(shell, _commit(what, which), publish=publish)
         is_number = what == "--pull-request"
         numbers = (int(which),) if is_number else _at_head(shell, _commit(what, which))
-        if publish:
-            return tuple(pulls.publish(shell, number=each).check for each in numbers)
-        ledger = shell.ledger_store.read()
-        return tuple(
-            pulls.check_pull(shell, ledger, shell.forge.get_pull(each)) for each in numbers
-        )
+        return tuple(_one(shell, each, publish=publish) for each in numbers)
+
+
+def _one(shell: RunContext, number: int, *, publish: bool) -> CheckResult:
+    from gitbot.workflows import check as pulls  # noqa: PLC0415
+    from gitbot.workflows.propose import check_proposal  # noqa: PLC0415
+
+    published = pulls.publish(shell, number=number) if publish else None
+    pull = published.pull if published is not None else shell.forge.get_pull(number)
+    if pulls.shows_own_plan(shell, pull):  # its file is the plan: it adds no intent
+        return check_proposal(shell, pull)
+    if published is not None:
+        return published.check
+    return pulls.check_pull(shell, shell.ledger_store.read(), pull)
 
 
 def clock_of(asked: PlanOptions, *, publish: bool) -> Clock:

@@ -100,7 +100,7 @@ def _then(command: str) -> str:
 
 def _request(item: RequestStatus) -> Iterator[str]:
     why = f": {item.record.cancelled}" if item.record.cancelled and not item.moves else ""
-    yield f"{item.record.id}: {item.record.state}{why}"
+    yield f"{item.record.id}: {item.record.outcome}{why}"
     for move in item.moves:
         record = move.record
         words = f"  {record.number} {record.vm}: {record.source} -> {record.landed or record.to}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from gitbot.errors import GitbotError, UsageError
+from gitbot.errors import ClusterError, GitbotError, UsageError
 from gitbot.execution.cluster_facts import is_own
 from gitbot.execution.ledger_folds import (
     BUSY,
@@ -30,11 +30,10 @@ from gitbot.model.ledger.events import (
 from gitbot.model.ledger.ledger import HOLD_FILE, Ledger, node_file, request_file
 from gitbot.model.ledger.request_id import OccurrenceId, parse_request_id
 from gitbot.model.text.instants import format_instant
-from gitbot.model.text.wording import nearest
+from gitbot.model.text.wording import first_of, nearest
 from gitbot.ports.cluster import Cluster
 from gitbot.workflows.apply.pass_state import OnReport
 from gitbot.workflows.apply.record_before_delete import RecordCreated, record_created
-from gitbot.workflows.apply.result import ApplyResult
 from gitbot.workflows.apply.run import apply
 from gitbot.workflows.approval.known_requests import known_requests
 from gitbot.workflows.approval.read_approvals import read_approvals
@@ -228,11 +227,16 @@ def _cancel_running(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelResult:
-    """One request after its cancellation. The migrations in `past_recall` were copying memory."""
+    """One request after its cancellation. The migrations in `past_recall` were copying memory.
+
+    `not_read` says why the cluster could not be read, "" if it was: then the cancellation is
+    recorded, and the next pass carries it out.
+    """
 
     record: RequestRecord
-    applied: ApplyResult
-    past_recall: tuple[str, ...]
+    past_recall: tuple[str, ...] = ()
+    stop: str = ""
+    not_read: str = ""
 
 
 def cancel(
@@ -243,10 +247,15 @@ def cancel(
     The record's state is `cancelling` if a migration of it may still appear or ends later.
     """
     record = note_cancelled(shell, request=request, reason=reason, by=by)
-    past = _past_recall(shell, record)
-    applied = apply(shell, start=False, on_report=on_report)
+    past: tuple[str, ...] = ()
+    not_read, stop = "", ""
+    try:
+        past = _past_recall(shell, record)
+        stop = apply(shell, start=False, on_report=on_report).stop
+    except ClusterError as error:  # an error of the command would say that nothing was cancelled
+        not_read = str(error)
     after = fold_requests(shell.ledger_store.read(), shell.cluster_name)[record.id]
-    return CancelResult(record=after, applied=applied, past_recall=past)
+    return CancelResult(record=after, past_recall=past, stop=stop, not_read=not_read)
 
 
 def note_cancelled(shell: RunContext, *, request: str, reason: str, by: str) -> RequestRecord:
@@ -262,7 +271,9 @@ def _note_once(shell: RunContext, *, request: str, reason: str, by: str) -> Requ
     ledger = journal.read()
     record = _record(shell, ledger, request)
     if record.finished and (record.cancelled or not has_remaining_work(shell, ledger, record)):
-        raise UsageError(f"{request} is finished: {record.state}")
+        late = [f"{vm} is on {node}" for vm, node in record.landed.items()]
+        too_late = f"too late: {first_of(late, 3)}" if late else ""
+        raise UsageError(f"{request} is finished: {record.outcome}", hint=too_late)
     if not record.cancelled:
         journal.commit(
             (

@@ -97,7 +97,7 @@ class _RowSources:
                     kind="Request",
                     namespace=namespace,
                     name=name,
-                    state=_state(record),
+                    state=record.outcome,
                     health=_health(record),
                     since=record.changed_at,
                 )
@@ -123,7 +123,7 @@ class _RowSources:
         request = request_id(intent)
         record = self._records.get(request)
         if record is not None:
-            state, health = _state(record), _health(record)
+            state, health = record.outcome, _health(record)
         else:
             state, health = self._unplanned(request)
         zone = self._seen.base.revision.zone
@@ -185,10 +185,6 @@ class _RowSources:
     def _ask_introduced(self, file: str) -> int:
         commit = self._seen.base.introduced(file)
         return self._shell.repository.commit(commit).time if commit else 0
-
-
-def _state(record: RequestRecord) -> str:
-    return "cancelled" if record.cancelled and record.finished else str(record.state)
 
 
 def _health(record: RequestRecord) -> str:

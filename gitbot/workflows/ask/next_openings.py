@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gitbot.calendar import Occurrence, current_or_next, occurrence_words
 from gitbot.execution.cluster_facts import ClusterFacts
 from gitbot.execution.executor_types import Approved
-from gitbot.execution.request_records import RequestRecord
+from gitbot.execution.request_records import RequestRecord, RequestState
 from gitbot.intents import FreezeWindowSpec, Intent, ScheduleSpec, freeze_times
 from gitbot.intents.compile import HORIZON, Opening
 from gitbot.model.ledger.request_id import RequestId
@@ -125,7 +125,8 @@ def drain_state(
 ) -> str:
     record = records.get(request)
     if record is not None:
-        return CANCELLED if record.cancelled else str(record.state)
+        late = record.state is RequestState.SUCCEEDED
+        return CANCELLED if record.cancelled and not late else str(record.state)
     return "approved" if any(item.id == request for item in approved) else ""
 
 

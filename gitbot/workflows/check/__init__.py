@@ -18,6 +18,7 @@ from gitbot.workflows.check.publish import (
     on_top,
     publish,
     publish_group,
+    shows_own_plan,
 )
 from gitbot.workflows.check.refresh import refresh_pulls
 from gitbot.workflows.check.run import (
@@ -52,4 +53,5 @@ __all__ = [
     "publish",
     "publish_group",
     "refresh_pulls",
+    "shows_own_plan",
 ]

@@ -236,6 +236,12 @@ def is_own_proposal(shell: RunContext, pull: PullRequest) -> bool:
     return own and pull.branch != concern_branch(shell.cluster_name, "tidy")
 
 
+def shows_own_plan(shell: RunContext, pull: PullRequest) -> bool:
+    """Whether a pull request is gitbot's own with a plan for this cluster."""
+    mine = pull.branch.startswith(concern_branch(shell.cluster_name, ""))
+    return mine and is_own_proposal(shell, pull)
+
+
 def _write_foreign_checks(shell: RunContext, pull: PullRequest, outcome: CheckResult) -> bool:
     """Write this cluster's checks, which may be required, on another cluster's proposal."""
     if pull.branch.startswith(concern_branch(shell.cluster_name, "")):

@@ -2,8 +2,8 @@
 
 `propose` looks at the cluster, finds the concerns (`concerns/`: drains, returns, healings,
 requests, unfinished rests), plans each alone, and opens, renews or closes its pull request.
-`not_planned` lists the requests without an approved plan for `status`, `away_from_home` the VMs
-that a maintenance moved away; neither writes.
+`check_proposal` plans one of these again, `not_planned` lists the requests without an approved plan
+for `status`, `away_from_home` the VMs that a maintenance moved away; none of them writes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gitbot.workflows.propose.concerns import (
     concern_name,
     heal_concern,
 )
-from gitbot.workflows.propose.run import ProposeResult, not_planned, propose
+from gitbot.workflows.propose.run import ProposeResult, check_proposal, not_planned, propose
 
 __all__ = [
     "Away",
@@ -23,6 +23,7 @@ __all__ = [
     "ProposeResult",
     "away_from_home",
     "breaches_of",
+    "check_proposal",
     "concern_name",
     "heal_concern",
     "not_planned",

@@ -31,6 +31,7 @@ from gitbot.model.ledger.request_id import (
     ReturnId,
     parse_request_id,
 )
+from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.problem import HealRule
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.instants import format_instant
@@ -38,9 +39,9 @@ from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.base_history import is_part_of
 from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.owner_approvals import CurrentClusterFacts, owners_at
-from gitbot.workflows.approval.read_approvals import concern_branch
+from gitbot.workflows.approval.read_approvals import concern_branch, read_proposal
 from gitbot.workflows.core.context import RunContext
-from gitbot.workflows.core.judged_plan import JudgedPlan
+from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan
 from gitbot.workflows.current_state import CurrentState, read_current_state
 from gitbot.workflows.ledger.kept_plans import no_room
 from gitbot.workflows.ledger.writer import Journal
@@ -402,6 +403,41 @@ def not_planned(
             NotPlanned(request=concern.goal.request.id, reason=reason, next_command=command)
         )
     return tuple(sorted(found, key=lambda item: item.request))
+
+
+def check_proposal(shell: RunContext, pull: PullRequest) -> CheckResult:
+    """The check of gitbot's own open pull request: its plan as gitbot would make it now."""
+    ledger = shell.ledger_store.read()
+    sources = ConcernSources.of(read_current_state(shell, ledger))
+    name = pull.branch.removeprefix(concern_branch(shell.cluster_name, ""))
+    file = proposal_file(shell.cluster_name, name)
+    concern = next((item for item in find_concerns(sources) if item.name == name), None)
+    if concern is None:
+        return CheckResult(findings=(_outdated("nothing calls for it any more", file),))
+    judged = judge_concern(sources.base, sources, concern, shell.plan)
+    shell.repository.fetch_commit(pull.head)
+    shown = read_proposal(shell, ledger, pull.head, name)
+    if shown is None or shown.digest != judged.digest:
+        found = _outdated("the plan below differs from its file", file)
+        diff = replace(judged.diff, findings=(found, *judged.diff.findings))
+        judged = replace(judged, findings=(found, *judged.findings), diff=diff)
+    return CheckResult(
+        findings=judged.findings,
+        judged=judged,
+        problem=sources.problem,
+        revision=sources.base.revision,
+        cluster=shell.cluster_name,
+    )
+
+
+def _outdated(message: str, file: str) -> Finding:
+    return Finding(
+        code="check/proposal-outdated",
+        severity=Severity.WARNING,
+        message=f"this pull request of gitbot is outdated: {message}",
+        file=file,
+        hint="gitbot propose renews or closes it",
+    )
 
 
 def _not_planned_in_time(sources: ConcernSources) -> Iterator[NotPlanned]:

@@ -95,12 +95,13 @@ class Simulation:
     ) -> tuple[str, ...]:
         """Nodes by name, zone or labels. Raises UsageError for an unknown name, or for none."""
         known = self._instances.nodes
+        zones = {labels_of(node).get(ZONE, "") for node in known.values()} - {""}
         for name in names:
             if name not in known:
                 near = nearest(name, known)
-                hint = f"did you mean {near}?" if near else ""
+                meant = f"--zone {name}" if name in zones else near
+                hint = f"did you mean {meant}?" if meant else ""
                 raise UsageError(f"the cluster has no node {name}", hint=hint)
-        zones = {labels_of(node).get(ZONE, "") for node in known.values()} - {""}
         if zone and zone not in zones:
             near = nearest(zone, zones)
             hint = f"did you mean {near}?" if near else f"the zones are {', '.join(sorted(zones))}"

@@ -174,7 +174,7 @@ def test_cancel_ends_a_request(story: Story, run: Run) -> None:
     run("hold", "--by", "ann")
     run("apply")
     assert run("cancel", "request/customapp/jump", "--by", "ann").stdout == (
-        "request/customapp/jump: withdrawn\n"
+        "request/customapp/jump: cancelled\n"
     )
     run("resume", "--by", "ann")
     assert "nothing to do" in run("apply").stdout

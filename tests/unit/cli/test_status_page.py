@@ -132,7 +132,7 @@ def test_cancel_takes_what_is_written_merged_or_still_to_open(desk: Desk) -> Non
     drain = next(word for word in page.split() if word.startswith("drain/weekly/"))
     for request in (JUMP, drain.rstrip(":")):
         assert request in page
-        assert out(desk, "cancel", request, "--by", "ann") == f"{request}: withdrawn\n"
+        assert out(desk, "cancel", request, "--by", "ann") == f"{request}: cancelled\n"
     page = out(desk, "status")
     assert "no plan for it is approved" not in page
     openings = page.partition("Next openings:")[2]

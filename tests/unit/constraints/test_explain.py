@@ -271,7 +271,7 @@ def test_objects_come_from_standard_input_as_kubectl_prints_them(scene: str) -> 
         (
             {"runStrategy": "Always", "template": {"spec": {}}},
             [pod("waiting", phase="Pending")],
-            "there is no node to explain",
+            "could not read the nodes",
         ),
     ],
 )

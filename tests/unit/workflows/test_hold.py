@@ -197,7 +197,7 @@ def test_cancel_ends_one_request_for_ever(stage: Stage) -> None:
     assert stage.cluster.list_migrations() == ()
     assert stage.states()[-2:] == ["2 withdrawn", "1 withdrawn"]
     assert apply(stage.shell).did_nothing
-    with pytest.raises(UsageError, match="is finished: withdrawn"):
+    with pytest.raises(UsageError, match="is finished: cancelled"):
         cancel(stage.shell, request="request/db/one", reason="", by="ann")
 
 

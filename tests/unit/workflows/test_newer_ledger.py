@@ -70,7 +70,7 @@ def test_a_request_that_began_has_no_next_command() -> None:
     (request,) = status(stage.shell).requests
     assert request.next_command == ""
     cancelled = cancel(stage.shell, request="request/db/one", reason="", by="ann")
-    assert "a newer gitbot" in cancelled.applied.stop
+    assert "a newer gitbot" in cancelled.stop
     assert stage.cluster.creates() == []
 
 

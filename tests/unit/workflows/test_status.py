@@ -246,7 +246,7 @@ def test_the_proposal_of_a_cancelled_request_is_not_to_be_merged() -> None:
     cancel(story.shell, request=JUMP, by="ann", reason="not now")
     line = "pull request 1 is open: Move customapp/jumpbox to kni-worker5; next: gitbot propose"
     assert line in shown(story)
-    assert f"Ended:\n{JUMP}: withdrawn: not now (ann)\n" in shown(story)
+    assert f"Ended:\n{JUMP}: cancelled: not now (ann)\n" in shown(story)
     assert status_document(status(story.shell)).pulls[0].next_command == "gitbot propose"
     propose(story.shell)
     assert "is open" not in shown(story)

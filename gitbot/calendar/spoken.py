@@ -1,0 +1,100 @@
+"""Times and durations as people type them: `tonight`, `tomorrow 22:00`, `Sat 10pm`, `in 2h`, `4h`.
+
+A fixed grammar. Files keep the exact forms of `time_formats`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time, timedelta
+
+from gitbot.calendar.time_formats import DATE, DAY, INSTANT, duration, format_duration, instant
+from gitbot.calendar.zones import LocalKind, clock_time, local_text, resolve
+from gitbot.calendar.zones import zone as checked
+from gitbot.model.plan.findings import Refusal
+from gitbot.model.text.instants import format_instant
+
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_TONIGHT = (22, 0)
+_MORNING = 6  # `tonight 01:00` is after midnight
+_TIME = re.compile(
+    rf"(?:(?P<day>today|tonight|tomorrow|[a-z]{{3,9}}|{DATE})(?:[ t]+|$))?"
+    r"(?:(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-5][0-9])(?::00)?)?\s*(?P<half>[ap]m)?)?"
+)
+_DURATION = re.compile(
+    r"(?:([0-9]{1,4})w)?(?:([0-9]{1,4})d)?(?:([0-9]{1,5})h)?(?:([0-9]{1,6})m(?:in)?)?"
+)
+_EXPECTED = "a time such as 22:00, 10pm, tonight, Sat 22:00, 2026-12-06 22:00 or in 2h"
+
+
+def spoken_duration(text: str) -> int:
+    """Seconds of `4h`, `1d12h`, `90m` or an ISO 8601 duration. Raises Refusal."""
+    found = _DURATION.fullmatch(text.replace(" ", "").lower())
+    sizes = (7 * DAY, DAY, 3600, 60)
+    numbers = [int(number or 0) for number in found.groups()] if found else []
+    seconds = sum(number * size for number, size in zip(numbers, sizes, strict=False))
+    return seconds or duration(text)
+
+
+def spoken_time(text: str, zone: str, *, now: int) -> int:
+    """Seconds UTC. A time of day is its next one in the zone. Raises Refusal."""
+    words = " ".join(text.split())
+    if re.fullmatch(INSTANT, words):
+        return instant(words)
+    if words.lower().startswith("in "):
+        return now + spoken_duration(words[3:])
+    found = _TIME.fullmatch(words.lower())
+    if found is None or not words:
+        raise _refused()
+    here = clock_time(now, checked(zone))
+    clock = _clock(found)
+    day = _day(found["day"], here, clock)
+    seconds, kind = resolve(datetime.combine(day, time(*clock)), zone)
+    if kind is LocalKind.SKIPPED:
+        raise Refusal("time", f"a time that exists in {zone}", "its clocks skip that hour")
+    return seconds
+
+
+def time_in_full(seconds: int, zone: str, *, now: int) -> str:
+    """`Sat 2026-11-28 22:00 Europe/Madrid (2026-11-28T21:00:00Z), in 1 d 2 h`."""
+    away = format_duration(abs(seconds - now))
+    distance = f"in {away}" if seconds >= now else f"{away} ago"
+    return f"{local_text(seconds, zone)} {zone} ({format_instant(seconds)}), {distance}"
+
+
+def _clock(found: re.Match[str]) -> tuple[int, int]:
+    if not found["hour"]:
+        if found["day"] != "tonight":
+            raise _refused()
+        return _TONIGHT
+    hour, half = int(found["hour"]), found["half"]
+    if not (found["minute"] or half) or hour > (12 if half else 23) or (half and not hour):
+        raise _refused()
+    return (hour % 12 + (12 if half == "pm" else 0) if half else hour), int(found["minute"] or 0)
+
+
+def _day(text: str | None, here: datetime, clock: tuple[int, int]) -> date:
+    later, today = clock > (here.hour, here.minute), here.date()
+    match text:
+        case None:
+            return today + timedelta(days=0 if later else 1)
+        case "today":
+            return today
+        case "tonight":
+            return today + timedelta(days=1 if clock[0] < _MORNING <= here.hour else 0)
+        case "tomorrow":
+            return today + timedelta(days=1)
+    if text[0].isdigit():
+        try:
+            return date.fromisoformat(text)
+        except ValueError as error:
+            raise Refusal("time", "a date that exists", "correct the day") from error
+    named = [index for index, name in enumerate(_WEEKDAYS) if name.startswith(text)]
+    if not named:
+        raise _refused()
+    ahead = (named[0] - here.weekday()) % 7
+    return today + timedelta(days=ahead if ahead or later else 7)
+
+
+def _refused() -> Refusal:
+    return Refusal("time", _EXPECTED, "times without a zone are the cluster's")

@@ -1,0 +1,71 @@
+"""Times and durations as people type them."""
+
+import pytest
+
+from gitbot.calendar import spoken_duration, spoken_time, time_in_full
+from gitbot.model.plan.findings import Refusal
+from gitbot.model.text.instants import format_instant, parse_instant
+
+MADRID = "Europe/Madrid"
+THURSDAY = parse_instant("2026-11-26T20:30:00Z")  # 21:30 there
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("22:00", "2026-11-26T21:00:00Z"),
+        ("21:30", "2026-11-27T20:30:00Z"),
+        ("9:05", "2026-11-27T08:05:00Z"),
+        ("10pm", "2026-11-26T21:00:00Z"),
+        ("12am", "2026-11-26T23:00:00Z"),
+        ("12:15 pm", "2026-11-27T11:15:00Z"),
+        ("tonight", "2026-11-26T21:00:00Z"),
+        ("Tonight 23:30", "2026-11-26T22:30:00Z"),
+        ("tonight 1am", "2026-11-27T00:00:00Z"),
+        ("today 20:00", "2026-11-26T19:00:00Z"),
+        ("tomorrow 22:00", "2026-11-27T21:00:00Z"),
+        ("Sat 22:00", "2026-11-28T21:00:00Z"),
+        ("thursday 10pm", "2026-11-26T21:00:00Z"),
+        ("Thu 21:00", "2026-12-03T20:00:00Z"),
+        ("2026-11-27 22:00", "2026-11-27T21:00:00Z"),
+        ("2026-07-27T22:00", "2026-07-27T20:00:00Z"),
+        ("2026-07-27T22:00:00", "2026-07-27T20:00:00Z"),
+        ("2026-11-27T22:00+02:00", "2026-11-27T20:00:00Z"),
+        ("2026-11-27T22:00:00Z", "2026-11-27T22:00:00Z"),
+        ("in 2h", "2026-11-26T22:30:00Z"),
+        ("in 1d 30m", "2026-11-27T21:00:00Z"),
+    ],
+)
+def test_times(text: str, instant: str) -> None:
+    assert format_instant(spoken_time(text, MADRID, now=THURSDAY)) == instant
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "10", "soon", "tomorrow", "Sat", "25:00", "13pm", "0pm", "in", "in a while", "m 10:00",
+     "2026-02-30 10:00", "2027-03-28 02:30", "22:00 tonight", "-2h"],
+)  # fmt: skip
+def test_other_words_are_refused(text: str) -> None:
+    with pytest.raises(Refusal):
+        spoken_time(text, MADRID, now=THURSDAY)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("4h", 14_400), ("1d12h", 129_600), ("90m", 5_400), ("90min", 5_400), ("30d", 2_592_000),
+     ("2w", 1_209_600), ("1 h 30 m", 5_400), ("PT4H", 14_400)],
+)  # fmt: skip
+def test_durations(text: str, seconds: int) -> None:
+    assert spoken_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0h", "4", "-1h", "4x"])
+def test_other_durations_are_refused(text: str) -> None:
+    with pytest.raises(Refusal):
+        spoken_duration(text)
+
+
+def test_what_was_understood_in_full() -> None:
+    now = THURSDAY
+    full = "Thu 2026-11-26 22:00 Europe/Madrid (2026-11-26T21:00:00Z), in 30 min"
+    assert time_in_full(spoken_time("tonight", MADRID, now=now), MADRID, now=now) == full
