@@ -18,6 +18,7 @@ from gitbot.adapters.git.objects import commit_tree
 from gitbot.adapters.git.process import Git, hardened_environment
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ConflictError, RepositoryError, UnreachableError
+from tests.doubles.repository import MemoryRepository
 
 
 def mirror(bare: Path, folder: Path) -> GitRepository:
@@ -166,6 +167,25 @@ def test_history_follows_first_parents(repository: GitRepository) -> None:
     assert repository.is_ancestor(base, last)
     assert not repository.is_ancestor(last, base)
     assert repository.merge_base(added, last) == added
+
+
+def test_no_name_of_a_file_is_a_pattern(repository: GitRepository) -> None:
+    """The double has no patterns: whatever the names are, Git must say the same."""
+    dice, double = random.Random(7), MemoryRepository()
+    names = {"".join(dice.choices("a*?[]:!^-", k=dice.randint(1, 4))) for _ in range(12)}
+    names |= {"a", "b", "*", ":(glob)**", ":!a", ":^a", ":/a", "[ab]", "in/*", "in/a"}
+    names -= {":", "in"}  # they are folders
+    for time, name in enumerate(sorted(names)):
+        commit(repository, {name: b"1"}, time=time)
+        tip = double.resolve("main")
+        files = {name: b"1"}
+        double.write_commit(branch="main", expected=tip, files=files, message=name, time=time)
+    for name in names:
+        told = [[it.time for it in by.log("main", path=name)] for by in (repository, double)]
+        assert told[0] == told[1], name
+        added = [by.introduced_by("main", name) for by in (repository, double)]
+        assert repository.commit(added[0] or "").time == double.commit(added[1] or "").time, name
+        assert repository.read_tree("main", name) == {name: b"1"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 3,
     "__main__": 85,
-    "adapters": 7_204,
+    "adapters": 7_205,
     "audit": 1_658,
     "calendar": 1_526,
     "cli": 7_292,

@@ -122,6 +122,7 @@ def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
         "GIT_NO_REPLACE_OBJECTS": "1",  # a commit is exactly what its id says
         "GIT_GRAFT_FILE": "/dev/null/none",
         "GIT_NO_LAZY_FETCH": "1",
+        "GIT_LITERAL_PATHSPECS": "1",  # a `*` in the name of a file is not a pattern
         "GIT_ATTR_NOSYSTEM": "1",
         "LC_ALL": "C",
         "GIT_CONFIG_COUNT": str(len(configuration)),
