@@ -24,6 +24,8 @@ from gitbot.model.ledger.events import (
     HomeNoted,
     KnownEvent,
     LedgerEvent,
+    MergeJudged,
+    MergeState,
     MoveApproved,
     MoveChanged,
     MoveState,
@@ -59,7 +61,11 @@ _FAMILIES: Mapping[str, Mapping[str, type[KnownEvent]]] = {
         "home": HomeNoted,
     },
     "concerns": dict.fromkeys(ConcernState, ConcernChanged),
-    "pulls": {"shown": PlanShown, "overridden": PolicyOverridden},
+    "pulls": {
+        **dict.fromkeys(MergeState, MergeJudged),
+        "shown": PlanShown,
+        "overridden": PolicyOverridden,
+    },
     "audit": {"scored": AuditScored},
     HOLD_FILE: {"set": StopSet, "resumed": StopLifted},
 }

@@ -130,6 +130,8 @@ def test_a_merge_on_a_base_that_was_edited_since_the_plan_was_shown_approves_not
     assert result.created == 0
     (refused,) = result.refused
     assert "mssql2016 was edited between what was shown and the merge" in refused.reason
+    said = [status.description for status in story.forge.list_statuses(pull.head)]
+    assert any("mssql2016 was edited" in text for text in said)
     names = [item.concern for item in propose(story.shell).concerns if item.action == "opened"]
     assert "request-customapp-jump" in names
 

@@ -13,6 +13,8 @@ TICKETS, BELIEF = "workflows/apply/held_claims.py", "workflows/apply/snapshot_sa
 HOLD, JOURNAL = "workflows/apply/hold.py", "workflows/ledger/writer.py"
 BEGUN = "workflows/approval/started_requests.py"
 APPROVALS, STOPS = "workflows/approval/read_approvals.py", "workflows/core/stop_conditions.py"
+JUDGED = "workflows/approval/judged_merges.py"
+JUDGED_TESTS = "tests/unit/workflows/test_judged_merges.py"
 GIT, LIMITS = "adapters/git/process.py", "adapters/sandbox/seccomp.py"
 HEAL, PLANS = "planner/goals/heal.py", "tests/unit/wiring/test_planning.py"
 FOUND = "tests/torture/test_torture.py::test_what_was_found_stays_mended"
@@ -134,6 +136,11 @@ BUGS = (
         "        if record.vm in freeze.vms and any(", "        if False and any(",
         "tests/faults/test_refused_creates.py"),
     # I7: only what was reviewed
+    bug("I7", "a refused merge is judged by the rules of the day", JUDGED,
+        "if known is None or known.state is not MergeState.REFUSED:", "if True:", JUDGED_TESTS),
+    bug("I7", "a permission that is lost ends what has begun", BEGUN,
+        "ends = not (known.unsure or known.by_reviews)", "ends = not known.unsure",
+        "tests/unit/workflows/test_approvals.py"),
     bug("I7", "reviews are not counted", "execution/approval.py",
         "    if len({review.reviewer for review in qualifying}) < pull.reviews_required:\n",
         "    if False:\n", HISTORIES),

@@ -278,6 +278,37 @@ class PolicyOverridden(_Tagged, frozen=True, kw_only=True, tag="overridden"):
     override: Override = field(name="data")
 
 
+class MergeState(StrEnum):
+    """Whether the reviews of a merge counted when gitbot first read them."""
+
+    COUNTED = "counted"
+    REFUSED = "refused"
+
+
+class Judged(Plain, frozen=True, kw_only=True):
+    """The merged head, and how many approvals the forge required then."""
+
+    head: str
+    required: int = 0
+
+
+class MergeJudged(Event, frozen=True, kw_only=True):
+    """What gitbot first said about a merge, so that later rules and rights change nothing.
+
+    `commit` is the merge, `digest` the plan that it approves.
+    """
+
+    state: MergeState
+    pull_request: int
+    commit: str = ""
+    digest: str = ""
+    reason: str = ""
+    author: str = ""
+    approvers: tuple[str, ...] = ()
+    merger: str = ""
+    judged: Judged = field(name="data")
+
+
 # hold.jsonl
 
 
@@ -327,6 +358,6 @@ MoveEvent = MoveApproved | MoveChanged
 RequestEvent = MoveEvent | RequestCancelled | ForeignMove
 NodeEvent = WindowBegun | HomeNoted | NodeChanged
 HoldEvent = StopSet | StopLifted
-PullEvent = PlanShown | PolicyOverridden
+PullEvent = PlanShown | PolicyOverridden | MergeJudged
 KnownEvent = RequestEvent | NodeEvent | ConcernChanged | PullEvent | HoldEvent | AuditScored
 LedgerEvent = KnownEvent | UnknownEvent

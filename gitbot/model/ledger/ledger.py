@@ -17,6 +17,7 @@ from gitbot.model.ledger.events import (
     HoldEvent,
     HomeNoted,
     LedgerEvent,
+    MergeJudged,
     MoveApproved,
     MoveChanged,
     NodeChanged,
@@ -96,6 +97,11 @@ class Ledger(FrozenStruct, frozen=True, kw_only=True):
         known: tuple[PolicyOverridden, ...] = self._all(PolicyOverridden, "pulls/")
         return tuple([event for event in known if event.cluster == cluster])
 
+    def judged(self, number: int, *, cluster: str) -> MergeJudged | None:
+        """What was first said about the merge of a pull request."""
+        known: tuple[MergeJudged, ...] = self._all(MergeJudged, pull_file(number))
+        return next((event for event in known if event.cluster == cluster), None)
+
     def stops(self, cluster: str) -> tuple[HoldEvent, ...]:
         known: tuple[HoldEvent, ...] = self._all(HoldEvent)
         return tuple([event for event in known if event.cluster in ("", cluster)])
@@ -158,7 +164,7 @@ def place_of(event: LedgerEvent) -> str:
             return f"nodes/{event.cluster}/{occurrence}.jsonl"
         case ConcernChanged():
             return f"concerns/{event.cluster}/"
-        case PlanShown() | PolicyOverridden():
+        case PlanShown() | PolicyOverridden() | MergeJudged():
             return pull_file(event.pull_request)
         case AuditScored():
             return audit_file(event.cluster)

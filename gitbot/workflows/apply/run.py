@@ -44,6 +44,7 @@ from gitbot.workflows.apply.snapshot_sanity import (
 )
 from gitbot.workflows.apply.waiting import POLL, stages, wait_for_opening_at, wait_for_progress
 from gitbot.workflows.approval.base_history import history_error
+from gitbot.workflows.approval.judged_merges import to_write
 from gitbot.workflows.approval.read_approvals import Approvals, begun_approvals, read_approvals
 from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext, base_head
@@ -220,7 +221,9 @@ def _run_step(run: PassState, *, start: bool) -> _NextLook:
         return _NextLook.LOOK_SOON
     began, steps = shell.timer(), with_claims(steps, shell.clock.now())
     try:  # the ledger before the effects: an executor that loses the race has done nothing
-        run.journal.commit(tuple(with_last_event(shell, event) for event in steps.events))
+        judged = to_write(run.approvals.judged, ledger, steps.events)
+        lines = (with_last_event(shell, event) for event in steps.events)
+        run.journal.commit((*judged, *lines))
     except ConflictError:
         run.lost += 1
         if run.lost > LOST_RACES:
@@ -245,7 +248,8 @@ def _is_idle(run: PassState, known: ClusterSnapshot) -> bool:
     if run.belief.doubt(known, view.now):
         return False
     steps = next_steps(view)
-    if steps.events or steps.effects or steps.absent or steps.in_flight or steps.stale:
+    judged = to_write(run.approvals.judged, run.journal.ledger, steps.events)
+    if judged or steps.events or steps.effects or steps.absent or steps.in_flight or steps.stale:
         return False
     run.steps = steps
     return all(item.until > view.now and not item.retry for item in steps.waiting)

@@ -14,12 +14,19 @@ from gitbot.execution.ledger_folds import fold_concern
 from gitbot.execution.request_records import fold_requests
 from gitbot.intents import proposal_file
 from gitbot.kubernetes.objects import at
-from gitbot.model.ledger.events import ConcernChanged, ConcernState, MoveEvent, PlanShown
+from gitbot.model.ledger.events import (
+    ConcernChanged,
+    ConcernState,
+    MergeJudged,
+    MoveEvent,
+    PlanShown,
+)
 from gitbot.model.ledger.ledger import Ledger, concern_of
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.text.instants import parse_instant
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.base_history import is_part_of, lost_commit
+from gitbot.workflows.approval.judged_merges import judge_merge, refused_before
 from gitbot.workflows.approval.owner_approvals import CurrentClusterFacts, awaiting
 from gitbot.workflows.approval.started_requests import StartedRequests
 from gitbot.workflows.core.context import RunContext
@@ -29,10 +36,14 @@ from gitbot.workflows.ledger.kept_plans import plan_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approvals:
-    """All approvals, oldest merge first, and the merges that approved nothing."""
+    """All approvals, oldest merge first, and the merges that approved nothing.
+
+    `judged` are the lines that the ledger lacks about them.
+    """
 
     approved: tuple[Approved, ...]
     refused: tuple[NotApproved, ...]
+    judged: tuple[MergeJudged, ...] = ()
 
 
 def concern_branch(cluster: str, concern: str) -> str:
@@ -42,6 +53,7 @@ def concern_branch(cluster: str, concern: str) -> str:
 def read_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> Approvals:
     approved: list[Approved] = []
     refused: list[NotApproved] = []
+    judged: list[MergeJudged] = []
     records = fold_requests(ledger, shell.cluster_name)
     ended = {name: record.highest_move for name, record in records.items() if record.spent}
     begun = StartedRequests(cluster=shell.cluster_name, ledger=ledger, records=records)
@@ -52,9 +64,12 @@ def read_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> A
         if pull.base_branch != shell.base_branch or not _is_relevant(shell, ledger, pull):
             continue
         facts: MergedPull | None = None
-        decision: Approval | NotApproved | None = _edited(shell, ledger, pull, base.commit)
+        decision: Approval | NotApproved | None
+        decision = refused_before(ledger, pull, shell.cluster_name)
+        decision = decision or _edited(shell, ledger, pull, base.commit)
         if decision is None:
             decision, facts = _decide(shell, ledger, pull, ended)
+            judged += judge_merge(shell, ledger, decision, facts)
         if isinstance(decision, NotApproved):
             refused.append(decision)
         elif not is_part_of(shell, decision.commit, base.commit):
@@ -62,7 +77,7 @@ def read_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> A
         elif decision.digest not in ledger.plans:
             refused.append(_unknown_plan(decision))
         elif reason := _intent_changed_reason(shell, begun, decision):
-            refused.append(NotApproved(pull_request=pull.number, reason=reason, head=pull.head))
+            refused.append(_refused(pull, reason))
         else:
             requests = _requests(shell, base, begun, decision)
             document = plan_of(ledger, decision.digest)
@@ -75,7 +90,7 @@ def read_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> A
         for found in _requests(shell, base, begun, item.approval, only=item.request):
             approved.append(replace(found, terms=item.on(found.terms)))
     approved.sort(key=lambda item: item.approval.merged_at)
-    return Approvals(approved=tuple(approved), refused=tuple(refused))
+    return Approvals(approved=tuple(approved), refused=tuple(refused), judged=tuple(judged))
 
 
 def begun_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> Approvals:
@@ -124,8 +139,13 @@ def _decide(
     if (whole.merge_commit, whole.merged_at) != (pull.merge_commit, pull.merged_at):
         reason = "nothing is approved: the forge's answers about the merge do not agree yet"
         return NotApproved(pull_request=pull.number, reason=reason, unsure=True), None
-    reviewed = merged_pull(shell, ledger, whole)
-    return decide(reviewed.replace(reviews_required=shell.forge.reviews_required)), reviewed
+    reviewed = merged_pull(shell, ledger, whole).replace(
+        reviews_required=shell.forge.reviews_required
+    )
+    decision = decide(reviewed)
+    if isinstance(decision, NotApproved):
+        decision = replace(decision, by_reviews=True)
+    return decision, reviewed
 
 
 def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int]) -> bool:
@@ -168,13 +188,13 @@ def _edited(shell: RunContext, ledger: Ledger, pull: PullRequest, base: str) -> 
             return None
     except RepositoryError as error:
         unread = f"nothing is approved: the proposal file cannot be read: {error}"
-    return NotApproved(
-        pull_request=pull.number,
-        reason=unread or "nothing is approved: the proposal file is not as gitbot wrote it",
-        head=pull.merged_head or pull.head,
-        merged_at=pull.merged_at,
-        unsure=bool(unread),
-    )
+    reason = unread or "nothing is approved: the proposal file is not as gitbot wrote it"
+    return replace(_refused(pull, reason), unsure=bool(unread))
+
+
+def _refused(pull: PullRequest, reason: str) -> NotApproved:
+    head = pull.merged_head or pull.head
+    return NotApproved(pull_request=pull.number, reason=reason, head=head, merged_at=pull.merged_at)
 
 
 def is_unmodified_proposal(shell: RunContext, ledger: Ledger, rev: str, concern: str) -> bool:

@@ -83,8 +83,9 @@ class StartedRequests:
                 if (known := refusals.get(number)) is not None:
                     what = "is unknown" if known.unsure else "no longer counts"
                     paused = f"its approval {what}: {known.reason}"
-                    if self._has_begun(name) and not known.unsure:
-                        # A request that has not started may count again later, so it only waits.
+                    ends = not (known.unsure or known.by_reviews)
+                    if self._has_begun(name) and ends:
+                        # Others may count again later, so they only wait.
                         void, paused = paused, ""
                 found.append(
                     UnapprovedPlan(request=name, approval=entered[1], void=void, paused=paused)

@@ -260,6 +260,19 @@ def test_of_a_plan_that_lapsed_each_request_is_taken_once(
     ]
 
 
+def test_reviews_that_count_no_more_only_pause_what_has_begun(stage: Stage) -> None:
+    stage.approve(plan())
+    stage.cluster.stuck = {"one"}
+    apply(stage.shell, max_runtime=7)
+    stage.forge.require_reviews(1)
+    (found,) = read(stage).approved
+    assert "1 approvals of the merged head" in found.terms.paused
+    assert found.terms.void == ""
+    stage.forge.require_reviews(0)
+    (found,) = read(stage).approved
+    assert (found.terms.paused, found.terms.void) == ("", "")
+
+
 def test_a_proposal_need_not_expire(stage: Stage) -> None:
     by_gitbot(stage, BRANCH, data=b"spec: {digest: x}\n")
     merged = stage.forge.get_pull(1).merge_commit
