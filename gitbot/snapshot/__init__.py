@@ -6,13 +6,14 @@ from gitbot.snapshot.list_pages import KindReader, PageEnd
 from gitbot.snapshot.load_file import load_of, read_load
 from gitbot.snapshot.packed_rows import Rows
 from gitbot.snapshot.resources import EVENTS, LISTED, RESOURCES, Resource
-from gitbot.snapshot.snapshot_file import read_files, read_snapshot
+from gitbot.snapshot.snapshot_file import MAX_BYTES, read_files, read_snapshot
 from gitbot.snapshot.versioned import write_snapshot
 
 __all__ = [
     "EVENTS",
     "HOLD_NAME",
     "LISTED",
+    "MAX_BYTES",
     "RESOURCES",
     "KindReader",
     "PageEnd",

@@ -5,14 +5,18 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import InvalidInput, SnapshotError
-from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, name_of
+from gitbot.model.cluster.cluster import KINDS, ClusterSnapshot
+from gitbot.model.text.wording import first_of
 from gitbot.snapshot.decode import plain_json
 from gitbot.snapshot.from_objects import from_objects, kind_of
 from gitbot.snapshot.plain_objects import (
@@ -59,7 +63,11 @@ def read_snapshot(
 
 
 def read_files(
-    texts: Sequence[tuple[str, bytes]], now: int, *, cluster: str = "cluster"
+    texts: Sequence[tuple[str, bytes]],
+    now: int,
+    *,
+    cluster: str = "cluster",
+    bundled: Collection[str] = (),
 ) -> ReadFiles:
     """A snapshot of files (name, content), each recognised by its content.
 
@@ -68,6 +76,10 @@ def read_files(
     `cluster`, and the time is `now` in seconds UTC. Namespaced objects without a namespace are in
     `default`, where kubectl would put them. Raises SnapshotError, also for a file without a
     document and for objects with neither Node nor Pod among them.
+
+    Of the `bundled` files, which a tool has gathered, those without Kubernetes objects are
+    warnings, those without a kind that a snapshot keeps are left out, and an object that occurs
+    twice counts once.
     """
     if not texts:
         raise SnapshotError("no snapshot file given", hint=TAKE_ANEW)
@@ -75,11 +87,12 @@ def read_files(
     written = read_written(texts[0][1]) if len(texts) == 1 else None
     if written is not None:
         return ReadFiles(snapshot=written)
-    files = [_file(name, data) for name, data in texts]
+    files, unread = _opened(texts, bundled)
     values = [(each.name, value) for each in files for value in each.values]
     ours = [(name, value) for name, value in values if is_versioned(value)]
     if not ours:
-        return _plain(files, now, cluster)
+        found = _plain(files, now, cluster, bundled)
+        return replace(found, warnings=(*unread, *found.warnings))
     if len(values) > 1:
         raise SnapshotError(
             f"{ours[0][0]}: a ClusterSnapshot is whole and stands alone, "
@@ -91,20 +104,58 @@ def read_files(
     return ReadFiles(snapshot=snapshot, passed_over=unknown_kinds(document))
 
 
-def _plain(files: Sequence[_File], now: int, cluster: str) -> ReadFiles:
-    found = [
-        (each, [obj for value in each.values for obj in plain_objects(each.name, value)])
-        for each in files
-    ]
+def _opened(
+    texts: Sequence[tuple[str, bytes]], bundled: Collection[str]
+) -> tuple[list[_File], list[str]]:
+    """The files, and why bundled ones are not read."""
+    unread: list[str] = []
+    files = []
+    for name, data in texts:
+        try:
+            if name not in bundled or _KEPT.search(data):
+                file = _file(name, data)
+                for value in file.values if name in bundled else ():
+                    list(plain_objects(name, value))
+                files.append(file)
+        except SnapshotError as error:
+            if name not in bundled:
+                raise
+            unread.append(f"not read: {error}")
+    return files, unread
+
+
+_KEPT = re.compile(rb"""kind["']?\s*:\s*["']?(%s)(List)?\b""" % "|".join(("List", *KINDS)).encode())
+
+
+def _once(
+    each: _File, bundled: Collection[str], seen: set[tuple[str, NamespacedName]]
+) -> list[KubernetesObject]:
+    """The objects of a file; of a bundled one those that were not seen before."""
+    objects = [obj for value in each.values for obj in plain_objects(each.name, value)]
+    if each.name not in bundled:
+        return objects
+    named = [(obj, (kind_of(obj), name_of(obj))) for obj in objects]
+    kept = {key: obj for obj, key in reversed(named) if key[0] and key not in seen}
+    seen.update(kept)
+    return [*kept.values()]
+
+
+def _plain(
+    files: Sequence[_File], now: int, cluster: str, bundled: Collection[str] = ()
+) -> ReadFiles:
+    seen: set[tuple[str, NamespacedName]] = set()
+    found = [(each, _once(each, bundled, seen)) for each in files]
     objects = [obj for _, held in found for obj in held]
-    names = [each.name for each in files]
+    names = [each.name for each in files if each.name not in bundled] or [
+        first_of(sorted(bundled), 1)
+    ]
     check_enough(names, objects)
     given = set(map(kind_of, objects))
     missing = [each.kind for each in LISTED if each.required and each.kind not in given]
     try:
         snapshot = from_objects(cluster, objects, now, missing_kinds=missing, checked=True)
     except SnapshotError as error:
-        raise SnapshotError(f"{', '.join(names)}: {error}") from error
+        raise SnapshotError(f"{first_of(names, 4)}: {error}") from error
     return ReadFiles(
         snapshot=snapshot,
         passed_over=passed_over(objects),

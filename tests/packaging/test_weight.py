@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_205,
     "audit": 1_658,
     "calendar": 1_526,
-    "cli": 7_292,
+    "cli": 7_427,
     "constraints": 10_313,
     "documents": 2_500,
     "errors": 103,
@@ -31,7 +31,7 @@ ROOMS = {
     "reports": 2_964,
     "settings": 681,
     "simulation": 9_000,
-    "snapshot": 2_280,
+    "snapshot": 2_332,
     "wiring": 1_112,
     "workflows": 12_811,
 }

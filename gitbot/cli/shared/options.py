@@ -21,6 +21,7 @@ from gitbot.model.text.instants import parse_instant
 from gitbot.wiring import SystemClock
 
 if TYPE_CHECKING:
+    from gitbot.cli.shared.support_bundle import SupportBundle
     from gitbot.kubernetes.selectors import LabelMatcher
     from gitbot.model.cluster.cluster import ClusterSnapshot
     from gitbot.ports.cluster import Cluster
@@ -300,20 +301,49 @@ def _load_state(access: ClusterAccess, *, now: int, onlooker: PlanningProgress) 
     onlooker.begins("reading the cluster")
     if not access.snapshots:
         return _open_cluster(access).snapshot()
-    from gitbot.snapshot import read_files  # noqa: PLC0415 - msgspec and yaml only where used
+    from gitbot.snapshot import MAX_BYTES, read_files  # noqa: PLC0415 - msgspec only where used
 
     if access.snapshots.count("-") > 1:
         raise UsageError("--snapshot -: standard input can be read once, found it given twice")
-    texts = [(STDIN if name == "-" else name, read_file(name)) for name in access.snapshots]
+    texts: list[tuple[str, bytes]] = []
+    bundled: set[str] = set()
+    for name in access.snapshots:
+        bundle = _bundle(name, texts, MAX_BYTES)
+        if bundle is not None:
+            texts += bundle.files
+            bundled.update(file for file, _ in bundle.files)
+            say(
+                f"{name}: {len(bundle.files)} files of YAML and JSON, {bundle.others} others",
+                err=True,
+            )
     with without_gc():
-        reading = read_files(texts, now, cluster=access.name or "cluster")
+        reading = read_files(texts, now, cluster=access.name or "cluster", bundled=bundled)
     onlooker.begins("")
+    if bundled and reading.snapshot.missing_kinds:
+        listed = ", ".join(reading.snapshot.missing_kinds)
+        say(f"not in it, so what depends on them is not known: {listed}", err=True)
     for warning in reading.warnings:
         say(f"warning: {warning}", err=True)
     if reading.passed_over:
         counts = ", ".join(f"{count} {kind}" for kind, count in reading.passed_over.items())
         say(f"passed over, as placement does not read them: {counts}", err=True)
     return reading.snapshot
+
+
+def _bundle(name: str, texts: list[tuple[str, bytes]], most: int) -> SupportBundle | None:
+    """The folder or archive of this name; any other file is added to `texts`."""
+    from gitbot.cli.shared.support_bundle import (  # noqa: PLC0415 - keeps --help quick
+        read_archive,
+        read_folder,
+    )
+
+    if name and name != "-" and Path(name).is_dir():
+        return read_folder(name, most)
+    shown, data = STDIN if name == "-" else name, read_file(name)
+    bundle = read_archive(shown, data, most)
+    if bundle is None:
+        texts.append((shown, data))
+    return bundle
 
 
 @contextmanager
