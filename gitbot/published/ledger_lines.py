@@ -43,7 +43,15 @@ from gitbot.model.ledger.ledger import HOLD_FILE, place_of
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.canonical import canonical_json
 from gitbot.model.text.instants import format_instant, parse_instant
-from gitbot.published.document import Document, Instant, decoded, encoded, json_schema, text_schema
+from gitbot.published.document import (
+    Document,
+    Instant,
+    decoded,
+    encoded,
+    json_schema,
+    sorted_bytes,
+    text_schema,
+)
 
 GENESIS = ""
 """`previous` of the first line."""
@@ -86,8 +94,11 @@ def line_value(event: LedgerEvent) -> dict[str, Any]:
 
 
 def encode_event(event: LedgerEvent) -> bytes:
-    """The event's line, without the line feed."""
-    return canonical_json(line_value(event))
+    """The event's line, without the line feed: canonical JSON."""
+    value = line_value(event)
+    if isinstance(event, UnknownEvent):
+        return canonical_json(value)
+    return sorted_bytes(value)  # the same for what the fields of events hold, and much faster
 
 
 def line_digest(line: bytes) -> str:
@@ -99,7 +110,7 @@ def decode_line(line: bytes, *, file: str, number: int) -> LedgerEvent:
     """Read line `number` (from 1) of a file. Raises LedgerError that names the place."""
     where = f"{file}:{number}"
     try:
-        value = json.loads(line, parse_float=_refuse, parse_constant=_refuse)
+        value = _plain(line)
     except (ValueError, RecursionError) as error:
         raise LedgerError(f"{where}: found no JSON, expected one ledger entry") from error
     if not isinstance(value, dict):
@@ -114,8 +125,18 @@ def decode_line(line: bytes, *, file: str, number: int) -> LedgerEvent:
     return event
 
 
+def _plain(line: bytes) -> Any:
+    try:
+        return _quick(line)
+    except (ValueError, RecursionError):  # json says the same of it, or reads more
+        return json.loads(line, parse_float=_refuse, parse_constant=_refuse)
+
+
 def _refuse(text: str) -> NoReturn:
     raise ValueError(text)
+
+
+_quick = msgspec.json.Decoder(float_hook=_refuse).decode
 
 
 def _decode(value: Mapping[str, Any], *, file: str, where: str) -> LedgerEvent:
@@ -172,16 +193,21 @@ def verify(events: Iterable[LedgerEvent]) -> tuple[Finding, ...]:
 
     `events` in order of `seq`, from the first.
     """
+    return _verify((event, encode_event(event)) for event in events)
+
+
+def _verify(events: Iterable[tuple[LedgerEvent, bytes]]) -> tuple[Finding, ...]:
+    """As `verify`, for events with their lines."""
     findings = []
     expected, previous = 1, GENESIS
-    for event in events:
+    for event, line in events:
         if not event.file.startswith(place := place_of(event)):
             findings.append(_broken(event, f"line {event.seq} belongs in {place}"))
         elif event.seq != expected:
             findings.append(_broken(event, f"found line {event.seq}, expected {expected}"))
         elif event.previous != previous:
             findings.append(_broken(event, f"line {event.seq} does not follow the line before it"))
-        expected, previous = event.seq + 1, line_digest(encode_event(event))
+        expected, previous = event.seq + 1, line_digest(line)
     return tuple(findings)
 
 
@@ -197,7 +223,7 @@ def _broken(event: LedgerEvent, message: str) -> Finding:
 
 def read_files(files: Mapping[str, bytes]) -> tuple[LedgerEvent, ...]:
     """All events of the `.jsonl` files, verified, by `seq`. Raises LedgerError if damaged."""
-    events = []
+    events: list[tuple[LedgerEvent, bytes]] = []
     for file, content in files.items():
         if not file.endswith(".jsonl"):
             continue
@@ -206,15 +232,16 @@ def read_files(files: Mapping[str, bytes]) -> tuple[LedgerEvent, ...]:
         lines = content.split(b"\n")[:-1]
         try:
             events += [
-                decode_line(line, file=file, number=number) for number, line in enumerate(lines, 1)
+                (decode_line(line, file=file, number=number), line)
+                for number, line in enumerate(lines, 1)
             ]
         except LedgerError as error:
             raise LedgerError(str(error), hint=_COMPARE) from error
-    events.sort(key=lambda event: event.seq)
-    findings = verify(events)
+    events.sort(key=lambda item: item[0].seq)
+    findings = _verify(events)
     if findings:
         raise LedgerError(str(findings[0]))
-    return tuple(events)
+    return tuple(event for event, _ in events)
 
 
 def append_lines(content: bytes, events: Iterable[LedgerEvent]) -> bytes:

@@ -17,7 +17,7 @@ import msgspec
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.phases import FINAL_PHASES
 from gitbot.snapshot.decode import filter_annotations
-from gitbot.snapshot.packed_rows import Form, Parts, Rows
+from gitbot.snapshot.packed_rows import Form, Parts, Rows, steps_of
 from gitbot.snapshot.structs import (
     API_VERSIONS,
     Path,
@@ -82,7 +82,7 @@ class KindReader:
             api_version=API_VERSIONS[self._kind],
             kind=self._kind,
             parts=self._parts,
-            paths=tuple(part.path for part in self._shared),
+            steps=steps_of(part.path for part in self._shared),
         )
         return Rows(
             form,

@@ -7,7 +7,7 @@ stay the JSON text that the server sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -16,6 +16,9 @@ import msgspec
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.snapshot.decode import plain_json
 from gitbot.snapshot.structs import Path
+
+Steps = dict[str, Any]
+"""Step to the steps below it; None at the end of a path."""
 
 _unpack = msgspec.msgpack.Decoder().decode
 
@@ -48,7 +51,7 @@ class Form:
     api_version: str
     kind: str
     parts: Parts
-    paths: tuple[Path, ...]
+    steps: Steps
 
     def plain(self, row: bytes) -> KubernetesObject:
         obj: dict[str, Any] = {"apiVersion": self.api_version, "kind": self.kind}
@@ -56,8 +59,7 @@ class Form:
         labels = obj["metadata"].get("labels")
         if labels is not None:
             obj["metadata"]["labels"] = plain_json(labels)
-        for path in self.paths:
-            _resolve(obj, path, self.parts)
+        _resolve(obj, self.steps, self.parts)
         return obj
 
 
@@ -118,18 +120,27 @@ class Rows(Sequence[KubernetesObject]):
         return self._form.plain(self._texts[number][self._begins[number] : self._ends[number]])
 
 
-def _resolve(holder: Any, path: Path, parts: Parts) -> None:
-    """Replace the number at a path by its part."""
-    step, *rest = path
-    if not rest:
-        if step in holder:
-            holder[step] = parts[holder[step]]
-        return
-    inner = holder.get(step)
-    if not inner:
-        return
-    if rest[0] == "*":
-        for item in inner:
-            _resolve(item, tuple(rest[1:]), parts)
-    else:
-        _resolve(inner, tuple(rest), parts)
+def _resolve(holder: Any, steps: Steps, parts: Parts) -> None:
+    """Replace the number at each path by its part."""
+    for step, below in steps.items():
+        inner = holder.get(step)
+        if inner is None:
+            continue
+        if below is None:
+            holder[step] = parts[inner]
+        elif (each := below.get("*")) is None:
+            _resolve(inner, below, parts)
+        else:
+            for item in inner:
+                _resolve(item, each, parts)
+
+
+def steps_of(paths: Iterable[Path]) -> Steps:
+    """Paths as a tree of their steps, so that each object is walked once."""
+    made: Steps = {}
+    for *inner, last in paths:
+        within = made
+        for step in inner:
+            within = within.setdefault(step, {})
+        within[last] = None
+    return made

@@ -40,6 +40,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )
 """What is measured beside the peer. None finds anything to do."""
 
+_NOT_KEPT = "PYTHONDONTWRITEBYTECODE"
 _CONFIGURATION = """\
 apiVersion: placement.gitbot.dev/v1alpha1
 kind: Configuration
@@ -101,10 +102,12 @@ class Bench:
 
     @property
     def environment(self) -> dict[str, str]:
-        root = str(Path(__file__).parents[2])
+        """Compiled modules are kept, as where gitbot is installed: the first pass makes them."""
+        kept = {name: text for name, text in os.environ.items() if name != _NOT_KEPT}
         return {
-            **os.environ,
-            "PYTHONPATH": root,
+            **kept,
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONPYCACHEPREFIX": str(self.tree.parent / "compiled"),
             "KUBECONFIG": str(self.tree.parent / "kubeconfig"),
         }
 

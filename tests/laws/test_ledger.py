@@ -25,8 +25,16 @@ from gitbot.model.ledger.events import (
 )
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import MigrationRequestId, OccurrenceId
+from gitbot.model.text.canonical import canonical_json
 from gitbot.model.text.instants import format_instant
-from gitbot.published.ledger_lines import append_lines, chain, decode_line, encode_event, read_files
+from gitbot.published.ledger_lines import (
+    append_lines,
+    chain,
+    decode_line,
+    encode_event,
+    line_value,
+    read_files,
+)
 
 TEXT = st.text(max_size=12)
 NAME = st.text(string.ascii_lowercase, min_size=1, max_size=6)
@@ -102,6 +110,13 @@ EVENTS: st.SearchStrategy[KnownEvent] = st.one_of(
 @given(EVENTS)
 def test_decode_of_encode_is_the_event(event: KnownEvent) -> None:
     assert decode_line(encode_event(event), file=event.file, number=1) == event
+
+
+@given(EVENTS, st.text())
+def test_line_is_canonical_json(event: KnownEvent, text: str) -> None:
+    """The quick encoder escapes and sorts as the one of all digests does."""
+    named = msgspec.structs.replace(event, cluster=text)
+    assert encode_event(named) == canonical_json(line_value(named))
 
 
 @given(st.lists(EVENTS, max_size=6))

@@ -15,7 +15,7 @@ ROOMS = {
     "audit": 1_658,
     "calendar": 1_526,
     "cli": 7_427,
-    "constraints": 10_313,
+    "constraints": 10_327,
     "documents": 2_500,
     "errors": 103,
     "execution": 3_402,
@@ -26,14 +26,14 @@ ROOMS = {
     "planner": 6_896,
     "policy": 4_098,
     "ports": 554,
-    "published": 1_922,
+    "published": 1_949,
     "rendering": 343,
     "reports": 2_964,
     "settings": 681,
     "simulation": 9_000,
-    "snapshot": 2_332,
+    "snapshot": 2_343,
     "wiring": 1_112,
-    "workflows": 12_811,
+    "workflows": 12_812,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

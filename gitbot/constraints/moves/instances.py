@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from gitbot.constraints.rules.domains import Domains
+from gitbot.constraints.scheduler.cluster_facts import decoded_nodes
 from gitbot.constraints.scheduler.label_index import LabelIndex
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
@@ -25,7 +26,6 @@ from gitbot.kubevirt.state_storage import ClusterStorage
 from gitbot.kubevirt.workload_updates import updates_to_come
 from gitbot.model.caches import LastValueCache, RowCache
 from gitbot.model.cluster.cluster import STORAGE_KINDS, ClusterSnapshot
-from gitbot.model.cluster.node import Node
 from gitbot.model.cluster.opt_out import LABEL
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import AffinityTerm
@@ -122,7 +122,7 @@ class Instances(Mapping[NamespacedName, Instance]):
             revisions={name_of(obj): obj for obj in snapshot.of("ControllerRevision")},
         )
         self.without_storage = all(map(snapshot.unread, STORAGE_KINDS))
-        self.domains = Domains(_nodes((obj,) for obj in snapshot.of("Node")))
+        self.domains = Domains(decoded_nodes((obj,) for obj in snapshot.of("Node")))
         self.standing = tuple(role for role in roles if isinstance(role, StandingPod))
         self.migrations = snapshot.of("VirtualMachineInstanceMigration")
         self.classes = ClassObjects(
@@ -248,7 +248,6 @@ class Instances(Mapping[NamespacedName, Instance]):
 
 
 _last = LastValueCache[ClusterSnapshot, Instances](lambda snapshot, _: Instances(snapshot))
-_nodes = RowCache(Node.from_object)
 
 
 def _by_namespace(

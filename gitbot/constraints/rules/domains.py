@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
 from gitbot.constraints.scheduler.label_index import LabelIndex
 from gitbot.kubernetes.names import NamespacedName
@@ -22,7 +22,7 @@ _OLD_KEYS = {
 class Domains:
     """Label values of nodes by key."""
 
-    __slots__ = ("_by_label", "_columns", "_matching", "_values", "names", "nodes")
+    __slots__ = ("_by_label", "_chosen", "_columns", "_matching", "_values", "names", "nodes")
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.nodes = {node.name: node for node in sorted(nodes, key=lambda node: node.name)}
@@ -31,6 +31,7 @@ class Domains:
         self._values: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
         self._matching: dict[tuple[NodeMatcher, ...], frozenset[str]] = {}
         self._by_label: LabelIndex[Node] | None = None
+        self._chosen: dict[Hashable, frozenset[str]] = {}
 
     def column(self, key: str) -> Mapping[str, str]:
         """Node to value, for nodes that have the label."""
@@ -62,6 +63,14 @@ class Domains:
                 for node in self._candidates(term)
                 if term.matches(node.labels, node.name)
             )
+        return found
+
+    def chosen(self, key: Hashable, chooses: Callable[[Node], bool]) -> frozenset[str]:
+        """The nodes that `chooses` accepts, computed once for each key: many rules share one."""
+        found = self._chosen.get(key)
+        if found is None:
+            chosen = (name for name, node in self.nodes.items() if chooses(node))
+            found = self._chosen[key] = frozenset(chosen)
         return found
 
     def _candidates(self, term: NodeMatcher) -> Iterator[Node]:

@@ -26,6 +26,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, at
 from gitbot.kubernetes.selectors import NodeMatcher
 from gitbot.kubevirt.names import SCHEDULABLE
+from gitbot.model.cluster.node import Node
 from gitbot.model.cluster.scheduling import Affinity, AffinityTerm, SpreadConstraint, Toleration
 from gitbot.model.plan.constraint import Breach, NoMaximum, Occupancy
 from gitbot.model.text.names import IntentRef
@@ -293,18 +294,19 @@ def _usable(
     plugins/podtopologyspread/common.go, matchNodeInclusionPolicies).
     """
     vmis = (instances[vm].vmi for vm in sorted(vms))
-    pods = {_inclusion(vmi.get("spec") or {}) for vmi in vmis if vmi is not None}
+    pods = frozenset(_inclusion(vmi.get("spec") or {}) for vmi in vmis if vmi is not None)
+    affinity, taints = constraint.honor_affinity, constraint.honor_taints
     if not pods:
         return instances.domains.names
-    return frozenset(
-        name
-        for name, node in instances.domains.nodes.items()
-        if any(
-            (not constraint.honor_affinity or allows(dict(selector), terms, node))
-            and (not constraint.honor_taints or not untolerated(tolerations, node))
+
+    def counts(node: Node) -> bool:
+        return any(
+            (not affinity or allows(dict(selector), terms, node))
+            and (not taints or not untolerated(tolerations, node))
             for selector, terms, tolerations in pods
         )
-    )
+
+    return instances.domains.chosen((pods, affinity, taints), counts)
 
 
 _Inclusion = tuple[

@@ -10,6 +10,7 @@ from gitbot.constraints.scheduler.pod_masks import StandingMasks
 from gitbot.constraints.scheduler.storage import Storage
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
+from gitbot.model.caches import RowCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.columns import NodeColumns, Numbers
 from gitbot.model.cluster.node import Node
@@ -31,6 +32,9 @@ FACT_KINDS = (
 """The kinds that the standing facts are made of."""
 
 
+decoded_nodes = RowCache(Node.from_object)
+
+
 class StandingFacts:
     """The fixed facts of one snapshot, decoded. `unread` are kinds that it may lack.
 
@@ -50,7 +54,7 @@ class StandingFacts:
     )
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
-        nodes = tuple(Node.from_object(obj) for obj in snapshot.of("Node"))
+        nodes = decoded_nodes((obj,) for obj in snapshot.of("Node"))
         self.columns = NodeColumns(tuple(sorted(nodes, key=lambda node: node.name)))
         self.namespaces = {
             name_of(obj).name: namespace_labels(name_of(obj).name, labels_of(obj))

@@ -27,6 +27,7 @@ def publish_snapshot(shell: RunContext, snapshot: ClusterSnapshot, pack: Pack) -
     base = shell.read_base(base_head(shell))
     if not base.settings.publish_snapshot:
         return False
+    base.problem(snapshot, shell.clock.now())  # the pass decodes every object: once, not again here
     branch = snapshot_branch(shell.cluster_name)
     head = shell.repository.resolve(branch)
     if head is not None:

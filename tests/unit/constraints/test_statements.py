@@ -299,3 +299,20 @@ def test_all_whose_anti_affinity_closes_a_zone_are_one_line() -> None:
         "the anti-affinity of customapp/shy-a-1 on a-1 forbids it in zone a (and 1 more)",
     )
     assert world.feasible(new) == ("b-1", "b-2")
+
+
+def test_rules_that_ask_the_same_of_nodes_share_one_answer() -> None:
+    """Each rule of a cluster asks all nodes: a thousand rules would ask five million times."""
+    domains = Domains(Node.from_object(obj) for obj in zones("a", "b"))
+    asked: list[str] = []
+
+    def chooses(node: Node) -> bool:
+        asked.append(node.name)
+        return node.zone == "a"
+
+    first = domains.chosen(("rule", True), chooses)
+    assert {domains.nodes[name].zone for name in first} == {"a"}
+    assert domains.chosen(("rule", True), chooses) is first
+    assert len(asked) == len(domains.names)
+    domains.chosen(("rule", False), chooses)
+    assert len(asked) == 2 * len(domains.names)
