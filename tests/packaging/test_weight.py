@@ -19,7 +19,7 @@ ROOMS = {
     "documents": 2_500,
     "errors": 103,
     "execution": 3_402,
-    "intents": 5_551,
+    "intents": 5_576,
     "kubernetes": 507,
     "kubevirt": 3_027,
     "model": 3_315,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_112,
-    "workflows": 12_812,
+    "workflows": 12_860,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -62,7 +62,7 @@ def drain(
     node or none. With --rolling they go one after the other, and take VMs once they are back.
 
     Merging it moves nothing: gitbot proposes the plan of each opening in a pull request of its
-    own. Without --start the window is open from the merge until its file is removed.
+    own. Without --start the window is open from the merge until its nodes are back.
     """
     if (start is None) != (duration is None):
         raise UsageError("--start and --for belong together", hint="give both, or neither")

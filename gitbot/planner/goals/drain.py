@@ -16,8 +16,8 @@ from gitbot.model.text.wording import first_of
 from gitbot.planner import holds
 from gitbot.planner.bounds import must_step_aside, proved, room_for
 from gitbot.planner.drain.bulk import calm
+from gitbot.planner.drain.largest_set import largest_set
 from gitbot.planner.drain.rolling import rolling
-from gitbot.planner.drain.together import largest_set
 from gitbot.planner.goals.goal_planner import GoalPlanner, PullTitle
 from gitbot.planner.holds import Late
 from gitbot.planner.plan_types import Blocker, Closed, Draft, Planned, Step, TargetPolicy, Task

@@ -17,7 +17,7 @@ from gitbot.workflows.ask.node_vm_rows import Row, nodes_in, vms_in
 from gitbot.workflows.ask.status import StatusResult, look_at_all
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.current_state import CurrentState
-from gitbot.workflows.propose import ConcernSources, breaches_of
+from gitbot.workflows.propose import ConcernSources, breaches_of, ended_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +162,8 @@ class _RowSources:
         if opening is None:
             plain = intent.spec.plain()
             always = not {"schedule", "calendar"} & plain.keys()
+            if always and ended_at(self._concern_sources(), intent) is not None:
+                return self._row(intent, "over", "all its nodes are back")
             return self._row(intent, "open" if always else "over", "")
         open_now = opening.open.contains(self._page.now)
         row = self._row(intent, "open" if open_now else "closed", opening.state)

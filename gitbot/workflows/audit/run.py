@@ -178,11 +178,12 @@ def departures(
     revision: Revision, instances: Instances, ledger: Ledger, *, now: int
 ) -> tuple[Departure, ...]:
     """Of each window that drains nodes the opening that is now or comes next, unless it is done."""
-    finished = request_history(ledger, revision.cluster).finished
+    past = request_history(ledger, revision.cluster)
     found = []
     for intent, spec in revision.intents.maintenance_windows:
-        opening = opening_of(revision.intents, intent.ref.name, now=now, zone=revision.zone)
-        if opening is None or spec.nodes is None or opening.drain in finished:
+        name, zone = intent.ref.name, revision.zone
+        opening = opening_of(revision.intents, name, now=now, zone=zone, past=past)
+        if opening is None or spec.nodes is None or opening.drain in past.finished:
             continue
         wait = opening.allowed.start - now
         found.append(

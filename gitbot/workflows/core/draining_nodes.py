@@ -20,17 +20,21 @@ def drains_due(
 ) -> Iterator[EmptyNodes]:
     """The unfinished drains that are planned with all other goals: open now, or announced.
 
-    Nodes that leave together take no VM until all of them are back.
+    Nodes that leave together take no VM until all of them are back. Those of a rolling drain
+    without schedule take VMs at once when they are back.
     """
     until = now + engine.settings.proposals.announce
     for intent, spec in engine.intents.maintenance_windows:
-        opening = engine.opening(intent, now=now)
+        opening = engine.opening(intent, now=now, past=past)
         if opening is None or opening.allowed.start > until:
             continue
         away = spec.drain.together and intent.ref.name in past.emptying
         if opening.drain in past.finished and not away:
             continue
         goal = engine.drain_goal(intent, opening, snapshot, now=now)
+        if goal is not None and not (spec.schedule or goal.together):
+            back = past.returned.get(opening.drain, ())
+            goal = replace(goal, nodes=tuple(node for node in goal.nodes if node not in back))
         yield from (goal,) if goal is not None else ()
 
 

@@ -25,6 +25,7 @@ from gitbot.intents import (
 from gitbot.intents.compile import (
     NO_PAST,
     Opening,
+    RequestHistory,
     allowed_for,
     build_problem,
     compile_drain,
@@ -149,7 +150,9 @@ class RevisionEngine:
 
     # Goals
 
-    def opening(self, intent: Intent, *, now: int, occurrence: str = "") -> Opening | None:
+    def opening(
+        self, intent: Intent, *, now: int, occurrence: str = "", past: RequestHistory = NO_PAST
+    ) -> Opening | None:
         """The occurrence of a window with that id, else the one that is open or comes next."""
         commit = self.introduced(intent.ref.file)
         return opening_of(
@@ -159,6 +162,7 @@ class RevisionEngine:
             zone=self.revision.zone,
             occurrence=occurrence,
             commit=commit,
+            past=past,
         )
 
     def drain_goal(

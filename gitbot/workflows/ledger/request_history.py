@@ -8,9 +8,9 @@ from gitbot.execution.executor_types import Approved
 from gitbot.execution.ledger_folds import BUSY, fold_nodes, occurrences_of
 from gitbot.execution.request_records import RequestRecord, fold_requests
 from gitbot.intents.compile import RequestHistory
-from gitbot.model.ledger.events import MoveApproved
+from gitbot.model.ledger.events import MoveApproved, NodeState
 from gitbot.model.ledger.ledger import Ledger
-from gitbot.model.ledger.request_id import DrainId, MigrationRequestId, RequestId
+from gitbot.model.ledger.request_id import DrainId, MigrationRequestId, OccurrenceId, RequestId
 from gitbot.model.plan.problem import Reservation
 from gitbot.model.text.instants import Interval
 from gitbot.workflows.ledger.kept_plans import plan_of
@@ -35,6 +35,10 @@ def request_history(ledger: Ledger, cluster: str) -> RequestHistory:
         started=started,
         highest_moves=highest,
         emptying=frozenset(_emptying(ledger, cluster)),
+        returned={
+            occurrence.drain: nodes_back(ledger, cluster, occurrence)
+            for occurrence in occurrences_of(ledger, cluster)
+        },
     )
 
 
@@ -43,6 +47,13 @@ def _emptying(ledger: Ledger, cluster: str) -> Iterator[str]:
         nodes = fold_nodes(ledger, cluster=cluster, occurrence=occurrence)
         if any(node.state in BUSY for node in nodes.values()):
             yield occurrence.window
+
+
+def nodes_back(ledger: Ledger, cluster: str, occurrence: OccurrenceId) -> frozenset[str]:
+    """The nodes of an occurrence that left service and are back, or gone."""
+    nodes = fold_nodes(ledger, cluster=cluster, occurrence=occurrence)
+    over = (NodeState.RETURNED, NodeState.CLOSED)
+    return frozenset(name for name, node in nodes.items() if node.state in over)
 
 
 def _approved_spec(ledger: Ledger, request: RequestId, record: RequestRecord) -> str:

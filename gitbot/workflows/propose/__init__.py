@@ -13,6 +13,7 @@ from gitbot.workflows.propose.concerns import (
     ConcernSources,
     breaches_of,
     concern_name,
+    ended_at,
     heal_concern,
 )
 from gitbot.workflows.propose.run import ProposeResult, check_proposal, not_planned, propose
@@ -25,6 +26,7 @@ __all__ = [
     "breaches_of",
     "check_proposal",
     "concern_name",
+    "ended_at",
     "heal_concern",
     "not_planned",
     "propose",

@@ -49,6 +49,7 @@ from gitbot.workflows.propose.concerns import (
     Concern,
     ConcernSources,
     drains,
+    ended_at,
     ended_windows,
     find_concerns,
     requests,
@@ -224,8 +225,11 @@ def _tidy(run: ProposeRun) -> list[ConcernReport]:
 def finished_files(sources: ConcernSources) -> tuple[str, ...]:
     """Sorted paths of files whose documents have all been finished for at least a week."""
     done: dict[str, bool] = {}
+    used = {spec.window for _, spec in sources.base.intents.migration_requests}
     for intent in sources.base.intents.intents:
+        ended = ended_at(sources, intent) if intent.ref.name not in used else None
         over = _is_over(intent, sources.records, sources.now)
+        over = over or (ended is not None and sources.now - ended >= WEEK)
         done[intent.ref.file] = done.get(intent.ref.file, True) and over
     return tuple(sorted(file for file, over in done.items() if over and file))
 

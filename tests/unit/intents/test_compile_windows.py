@@ -117,12 +117,38 @@ def test_a_window_without_schedule_is_open_under_its_commit() -> None:
 
 def test_what_is_done_is_not_drained_again() -> None:
     fields = f"nodes: {{names: [n1, n2]}}, {SCHEDULE}, {CORDON}"
-    goal, _ = drained(fields, done={"n1"})
+    drain = RequestId.read("drain/w/20261206T210000Z")
+    goal, _ = drained(fields, past=RequestHistory(returned={drain: frozenset({"n1"})}))
     assert goal is not None
     assert goal.nodes == ("n2",)
-    assert drained(fields, done={"n1", "n2"})[0] is None
-    past = RequestHistory(finished=frozenset({RequestId.read("drain/w/20261206T210000Z")}))
+    both = RequestHistory(returned={drain: frozenset({"n1", "n2"})})
+    assert drained(fields, past=both)[0] is None
+    past = RequestHistory(finished=frozenset({drain}))
+    assert drained(fields.replace(CORDON, "drain: {}"), past=past) == (None, [])
+
+
+def test_nodes_that_leave_together_are_closed_until_the_last_is_back() -> None:
+    fields = f"nodes: {{names: [n1, n2]}}, {SCHEDULE}, drain: {{cordon: Gitbot, mode: Together}}"
+    drain = RequestId.read("drain/w/20261206T210000Z")
+    goal, _ = drained(fields, past=RequestHistory(returned={drain: frozenset({"n1"})}))
+    assert goal is not None
+    assert (goal.nodes, goal.together, goal.away) == (("n1", "n2"), True, None)
+
+
+def test_a_window_without_schedule_that_has_ended_is_known_by_its_spec() -> None:
+    """The commit that merged it is unknown where only the files are read."""
+    fields = f"nodes: {{names: [n1]}}, {CORDON}"
+    (intent,) = intents_of(window(fields)).intents
+    drain = RequestId.read("drain/w/0123456789ab")
+    past = RequestHistory(finished=frozenset({drain}), started={drain: intent.spec_digest})
     assert drained(fields, past=past)[0] is None
+    other, _ = drained(fields.replace("n1", "n2"), past=past)
+    assert other is not None
+    again = RequestId.read("drain/w/abcdefabcdef")
+    merged_again = replace(past, started={**past.started, again: intent.spec_digest})
+    goal, _ = drained(fields, past=merged_again)
+    assert goal is not None
+    assert goal.request.id == again
 
 
 RULE = (

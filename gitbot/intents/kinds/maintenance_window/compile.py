@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gitbot.constraints.moves.instances import Instances
@@ -47,18 +47,20 @@ def opening_of(
     zone: str | None = None,
     occurrence: str = "",
     commit: str = "",
+    past: RequestHistory = NO_PAST,
 ) -> Opening | None:
     """The occurrence with that id, else the one that is open or comes next.
 
     `commit` is the commit that merged the window. Its first 12 digits name the occurrence of a
-    window without schedule. None if the window does not exist, or has no such occurrence.
+    window without schedule; if it is unknown, the ledger may know one that began with this spec.
+    None if the window does not exist, or has no such occurrence.
     """
     known = intents.window(window)
     if known is None:
         return None
-    spec = known[1]
+    intent, spec = known
     if spec.schedule is None:
-        name = occurrence or commit[:12] or UNMERGED
+        name = occurrence or commit[:12] or past.open_ended(window, intent.spec_digest) or UNMERGED
         return Opening(window=window, id=name, allowed=ALWAYS[0], open=ALWAYS[0])
     found = drain_occurrence(spec, zone=zone, now=now, occurrence=occurrence)
     if found is None:
@@ -76,38 +78,46 @@ def compile_drain(
     occurrence: str = "",
     commit: str = "",
     past: RequestHistory = NO_PAST,
-    done: Collection[str] = (),
 ) -> tuple[EmptyNodes | None, tuple[Finding, ...]]:
     """The goal of draining one occurrence of a window; None if there is nothing to drain.
 
-    `done` are nodes that this occurrence has drained and given back. Without `occurrence`, the one
-    that is open or comes next is used; see `opening_of`.
+    Nodes that this occurrence has given back are left out, unless all leave together. Without
+    `occurrence`, the one that is open or comes next is used; see `opening_of`.
     """
     instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     known = intents.window(window)
     if known is None:
         return None, ()
     intent, spec = known
-    opening = opening_of(intents, window, now=now, zone=zone, occurrence=occurrence, commit=commit)
+    opening = opening_of(
+        intents, window, now=now, zone=zone, occurrence=occurrence, commit=commit, past=past
+    )
     if opening is None:
         message = "the window never opens again" if not occurrence else f"no {occurrence} in it"
         return None, (warning(intent, ("spec", "schedule"), "never-open", message),)
     if spec.nodes is None:
         return None, ()
     nodes, findings = chosen_nodes(intent, spec.nodes, instances)
-    todo = tuple(node for node in nodes if node not in done)
+    back = () if spec.drain.together else past.returned.get(opening.drain, ())
+    over = opening.drain in past.finished
+    todo = () if over else tuple(node for node in nodes if node not in back)
     about = (*_cordons(intent, spec, todo, instances), *_over(intent, spec, opening.drain, past))
     findings = tuple(sorted((*findings, *about), key=sort_key))
-    if not todo or opening.drain in past.finished:
+    if not todo:
         return None, findings
-    goal = EmptyNodes(
-        request=Request(
-            id=opening.drain,
-            intent=intent.ref,
-            allowed=(opening.allowed,),
-            first_move=past.next_move(opening.drain),
-        ),
-        nodes=todo,
+    request = Request(
+        id=opening.drain,
+        intent=intent.ref,
+        allowed=(opening.allowed,),
+        first_move=past.next_move(opening.drain),
+    )
+    return _goal(request, spec, todo), findings
+
+
+def _goal(request: Request, spec: MaintenanceWindowSpec, nodes: tuple[str, ...]) -> EmptyNodes:
+    return EmptyNodes(
+        request=request,
+        nodes=nodes,
         max_nodes_at_once=spec.drain.max_nodes_at_once,
         block=spec.drain.not_migratable == "BlockNode",
         cordoned_by_gitbot=spec.drain.cordon == "Gitbot",
@@ -115,7 +125,6 @@ def compile_drain(
         ordered=spec.drain.order is not None,
         together=spec.drain.together,
     )
-    return goal, findings
 
 
 def goals(intents: IntentSet, instances: Instances, asked: GoalInputs) -> CompiledGoals:

@@ -72,7 +72,7 @@ class MaintenanceWindowSpec(Value):
         json_schema_extra={"oneOf": [{"required": [name]} for name in NODES]},
     )
     schedule: ScheduleSpec | None = Field(
-        default=None, description="When; absent: from merge until the file is removed."
+        default=None, description="When; absent: from merge until its nodes are back."
     )
     drain: DrainSpec = Field(
         default=DrainSpec.model_construct(),

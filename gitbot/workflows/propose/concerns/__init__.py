@@ -8,7 +8,7 @@ from gitbot.workflows.propose.concerns.concern import (
     concern_name,
     heal_concern,
 )
-from gitbot.workflows.propose.concerns.drains import drains, ended_windows
+from gitbot.workflows.propose.concerns.drains import drains, ended_at, ended_windows
 from gitbot.workflows.propose.concerns.healings import breaches_of, heals
 from gitbot.workflows.propose.concerns.partial import rests
 from gitbot.workflows.propose.concerns.returns import (
@@ -27,6 +27,7 @@ __all__ = [
     "breaches_of",
     "concern_name",
     "drains",
+    "ended_at",
     "ended_windows",
     "find_concerns",
     "heal_concern",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gitbot.calendar import local_text
+from gitbot.execution.ledger_folds import BUSY, fold_nodes
 from gitbot.intents import Intent, MaintenanceWindowSpec
 from gitbot.intents.compile import Opening, compile_drain
 from gitbot.model.ledger.request_id import RequestId
@@ -62,6 +63,24 @@ def ended_windows(sources: ConcernSources) -> dict[str, tuple[RequestId, str]]:
                 name = concern_name("drain", intent.ref.name, opening.id)
                 found[name] = (opening.drain, f"{item.message}; {item.hint}")
     return found
+
+
+def ended_at(sources: ConcernSources, intent: Intent) -> int | None:
+    """When a window without schedule was over: all of its nodes are back. None if it is not."""
+    spec, base = intent.spec, sources.base
+    if not isinstance(spec, MaintenanceWindowSpec) or spec.nodes is None or spec.schedule:
+        return None
+    opening = base.opening(intent, now=sources.now)
+    record = sources.records.get(opening.drain) if opening is not None else None
+    if opening is None or record is None or not record.spent:
+        return None
+    occurrence = opening.drain.occurrence
+    nodes = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
+    goal = base.drain_goal(intent, opening, sources.problem.snapshot, now=sources.now)
+    left = set(goal.nodes if goal is not None and not record.cancelled else ())
+    if left - nodes.keys() or any(node.state in BUSY for node in nodes.values()):
+        return None
+    return max(record.changed_at, *(node.since for node in nodes.values()), 0)
 
 
 def _is_announced(sources: ConcernSources, opening: Opening) -> bool:
