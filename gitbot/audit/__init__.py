@@ -11,6 +11,7 @@ from gitbot.audit.drain_blockers import Departure
 from gitbot.audit.finding import AuditFinding, of_finding
 from gitbot.audit.node_load import LoadQuestion, load_findings
 from gitbot.audit.other_movers import other_movers
+from gitbot.audit.rule_conflicts import conflict_finding, contradictions
 from gitbot.audit.unpin import NodePin, pin_in, rule_of_pin, without_pins
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "LoadQuestion",
     "NodePin",
     "audit_cluster",
+    "conflict_finding",
+    "contradictions",
     "load_findings",
     "of_finding",
     "other_movers",

@@ -35,7 +35,14 @@ _MOST_SETS = 4  # for one broken rule
 def conflicting(
     snapshot: ClusterSnapshot, rules: Sequence[RuleConstraint], pods: Iterable[PlacedPod]
 ) -> Iterator[AuditFinding]:
-    """One finding for each smallest set. Rules that all hold now cannot be in conflict.
+    """One finding for each smallest set."""
+    return map(conflict_finding, contradictions(snapshot, rules, pods))
+
+
+def contradictions(
+    snapshot: ClusterSnapshot, rules: Sequence[RuleConstraint], pods: Iterable[PlacedPod]
+) -> Iterator[Sequence[RuleConstraint]]:
+    """The smallest sets. Rules that all hold now cannot be in conflict.
 
     A maximum alone is left out: compiling it reports `intents/too-few-domains`.
     """
@@ -57,7 +64,7 @@ def conflicting(
             refs = frozenset(item.ref for item in found)
             if refs not in told and (len(refs) > 1 or found[0].maximum is None):
                 told.add(refs)
-                yield _finding(found)
+                yield found
 
 
 def _by_member(
@@ -106,7 +113,8 @@ def _for_vms(instances: Instances) -> tuple[str, ...]:
     return tuple(sorted(able or nodes))
 
 
-def _finding(rules: Sequence[RuleConstraint]) -> AuditFinding:
+def conflict_finding(rules: Sequence[RuleConstraint]) -> AuditFinding:
+    """A set of rules that cannot all hold, at the place of the first intent."""
     ordered = sorted(rules, key=lambda rule: (rule.ref.of_vm, rule.ref))
     first = ordered[0].ref
     vms = sorted(frozenset.intersection(*(rule.members for rule in rules)))

@@ -68,7 +68,8 @@ class Terms(FrozenStruct, frozen=True, kw_only=True):
     """When and how often moves of a request may run. `void`: why they must not run at all.
 
     `paused`: why nothing new of it starts for now. `consent`: which owners have not approved it.
-    With `finish`, groups that have started continue after their time (overrun: Finish).
+    With `finish`, groups that have started continue after their time (overrun: Finish). `source` is
+    the only node that its VM may leave, "" for any.
     """
 
     allowed: tuple[Interval, ...] = ALWAYS
@@ -80,6 +81,7 @@ class Terms(FrozenStruct, frozen=True, kw_only=True):
     reason: str = ""
     note: str = ""
     window: str = ""
+    source: str = ""
     maintenance: Maintenance | None = None
 
     @property

@@ -199,6 +199,8 @@ def _refusal(
         name = other["metadata"]["name"]
         return f"another migration of the VM is running: {name}", 0, True
     here = facts.node_of(move.vm.namespaced_name)
+    if (source := approved.terms.source) not in ("", here):
+        return f"the VM runs on {here}, and the request moves it from {source}", 0, False
     # A VMIM of a node whose kubelet or virt-handler is silent waits, and then fails.
     silence = silence_of(facts.nodes.get(here, {})) or _lost_target(facts, move)
     if silence:
@@ -404,7 +406,7 @@ def _goals(moves: tuple[Move, ...]) -> tuple[MoveVms, ...]:
         MoveVms(
             request=Request(id=name, intent=move.intent),
             vms=tuple(item.vm.namespaced_name for item in moves if item.request == name),
-            target=Target(),
+            target=Target(added=move.added_node_selector if move.pin is Pin.NONE else {}),
             pin=move.pin,
         )
         for name, move in sorted(first.items())

@@ -68,7 +68,8 @@ def target_of(spec: TargetSpec | None) -> Target:
         return Target(nodes=(spec.node,))
     if spec.zone is not None:
         return Target(node_selector={ZONE_KEY: spec.zone})
-    return Target(node_selector=dict(spec.node_selector or {}))
+    labels = dict(spec.node_selector or {})
+    return Target(node_selector=labels, added=labels)
 
 
 def target_errors(

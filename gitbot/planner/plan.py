@@ -11,6 +11,7 @@ from gitbot.model.progress import NO_PROGRESS, PlanningProgress
 from gitbot.planner.assemble import assemble
 from gitbot.planner.goals.registry import GOALS, planner_of
 from gitbot.planner.holds import INTERNAL, INTERRUPTED, Late, with_holds
+from gitbot.planner.move_groups import with_groups
 from gitbot.planner.plan_types import Draft
 from gitbot.planner.problem_index import ProblemIndex
 from gitbot.planner.proofs.prove import with_proofs
@@ -19,7 +20,6 @@ from gitbot.planner.schedule.timing import first_chance
 from gitbot.planner.search.greedy import effort
 from gitbot.planner.state.plan_state import PlanState
 from gitbot.planner.state.undo_path import state_of
-from gitbot.planner.together import with_groups
 
 STUCK = frozenset({"no-feasible-node", "no-free-domain", "not-together", "unsafe-landing"})
 """Codes of holds that another order of the goals might avoid."""

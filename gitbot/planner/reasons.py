@@ -71,7 +71,7 @@ def _collision(
     board: PlanState, vm: NamespacedName, wish: TargetPolicy, wanted: frozenset[str]
 ) -> str:
     asked = wish.target.node_selector
-    pins = [board.transit.selector(wish.pin, node) for node in sorted(wanted)]
+    pins = [board.transit.selector(wish.pin, node, wish.target) for node in sorted(wanted)]
     found = [board.collision(vm, {**asked, **pin}) for pin in pins]
     return found[0] if all(found) else ""
 

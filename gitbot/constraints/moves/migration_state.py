@@ -36,7 +36,7 @@ from gitbot.model.cluster.columns import Mask, Numbers
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import HOSTNAME
 from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move
-from gitbot.model.plan.problem import Pin, PlacementProblem, Target
+from gitbot.model.plan.problem import ANYWHERE, Pin, PlacementProblem, Target
 
 _Undo = tuple[Callable[..., None], tuple[Any, ...]]
 """A method and its arguments. Without a reference to the MigrationState, it can be freed."""
@@ -150,15 +150,16 @@ class MigrationState:
         """Requests of the target pod, of the resources that the scheduler checks; `pods` is 1."""
         return resources.asks(target_requests(self.instances, vm))
 
-    def selector(self, pin: Pin, node: str) -> Mapping[str, str]:
-        """The addedNodeSelector that pins a move: hostname or zone of the node, or nothing.
+    def selector(self, pin: Pin, node: str, target: Target = ANYWHERE) -> Mapping[str, str]:
+        """The addedNodeSelector of a move: the target's own labels, and those of the pin.
 
-        Empty, too, if the node lacks the label: such a move cannot be pinned.
+        The pin is hostname or zone of the node, or nothing. Its label is left out, too, if the node
+        lacks it: such a move cannot be pinned.
         """
         key = {Pin.NODE: HOSTNAME, Pin.ZONE: self.zone_key}.get(pin, "")
         found = self.world.node(node)
         value = found.labels.get(key) if found else None
-        return {key: value} if value is not None else {}
+        return {**target.added, **({key: value} if value is not None else {})}
 
     def refusal(self, vm: NamespacedName, beside: Iterable[NamespacedName] = ()) -> str:
         """Why a migration of the VM cannot start now (a quota is used up); "" if it can.
@@ -172,9 +173,11 @@ class MigrationState:
         found = (quota.refusal(pods) for quota in self._quotas.get(vm.namespace, ()))
         return next((text for text in found if text), "")
 
-    def landings(self, vm: NamespacedName, pin: Pin, node: str) -> tuple[str, ...]:
+    def landings(
+        self, vm: NamespacedName, pin: Pin, node: str, target: Target = ANYWHERE
+    ) -> tuple[str, ...]:
         """The nodes from which the scheduler would choose for that pin now, sorted."""
-        pod = self.target_pod(vm, self.selector(pin, node))
+        pod = self.target_pod(vm, self.selector(pin, node, target))
         return self.world.feasible(pod.replace(attachment=None))
 
     def allowed(

@@ -158,7 +158,7 @@ class NodeAnswers:
 
 def answer(movable: LandingContext, vm: NamespacedName, pin: Pin, target: Target) -> NodeAnswers:
     columns = movable.world.state.columns
-    schedulable = _schedulable(movable, vm, pin)
+    schedulable = _schedulable(movable, vm, pin, target)
     own = columns.index.get(movable.node_of(vm))
     if own is not None:
         schedulable[own] = False
@@ -193,7 +193,7 @@ def pinned_mask(movable: LandingContext, vm: NamespacedName, target: Target) -> 
     columns = movable.world.state.columns
     if movable.refusal(vm):
         return columns.nowhere()
-    mask = _schedulable(movable, vm, Pin.NODE)
+    mask = _schedulable(movable, vm, Pin.NODE, target)
     own = columns.index.get(movable.node_of(vm))
     if own is not None:
         mask[own] = False
@@ -235,14 +235,14 @@ def _alike(movable: LandingContext, pin: Pin, number: int) -> Mask:
     return mask
 
 
-def _schedulable(movable: LandingContext, vm: NamespacedName, pin: Pin) -> Mask:
+def _schedulable(movable: LandingContext, vm: NamespacedName, pin: Pin, target: Target) -> Mask:
     """Nodes that the filters accept for the pod with its pin.
 
     A pin narrows the domains that topology spread counts (nodeAffinityPolicy Honor), so pods with
     such constraints are checked once for each value of the pin's label. Without a pin to the node,
     kube-scheduler may choose one where hotplugged volumes cannot be attached.
     """
-    world, pod = movable.world, movable.target_pod(vm)
+    world, pod = movable.world, pinned(movable.target_pod(vm), target.added)
     if pin is not Pin.NODE and pod.attachment is not None:
         pod = pod.replace(attachment=None)
     key = _pin_key(movable, pin)

@@ -13,7 +13,7 @@ from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import HOSTNAME
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import Move
-from gitbot.model.plan.problem import Goal, Pin
+from gitbot.model.plan.problem import ANYWHERE, Goal, MoveVms, Pin, Target
 
 
 def move_findings(
@@ -48,7 +48,7 @@ def move_findings(
         yield finding("no-move", move, "source and target are the same node")
     if move.to.node not in move.allowed_nodes:
         yield finding("landing", move, f"its target is not in allowedNodes {move.allowed_nodes}")
-    yield from _pin(move, world)
+    yield from _pin(move, world, goal.target if isinstance(goal, MoveVms) else ANYWHERE)
 
 
 def _names(goal: Goal | None, vm: NamespacedName) -> bool:
@@ -67,8 +67,8 @@ def pin_findings(move: Move, pod: Pod) -> Iterator[Finding]:
             )
 
 
-def _pin(move: Move, world: World) -> Iterator[Finding]:
-    """Check that the selector selects exactly what the pin promises for the target node."""
+def _pin(move: Move, world: World, target: Target) -> Iterator[Finding]:
+    """Check that the selector selects exactly what target and pin promise for the node."""
     node = world.node(move.to.node)
     if node is None:
         return
@@ -80,9 +80,12 @@ def _pin(move: Move, world: World) -> Iterator[Finding]:
         yield finding("pin", move, f"pin Node without {HOSTNAME} in addedNodeSelector")
     if move.pin is Pin.NODE and set(move.allowed_nodes) != {move.to.node}:
         yield finding("pin", move, f"pin Node with allowedNodes {', '.join(move.allowed_nodes)}")
-    if move.pin is Pin.ZONE and not move.added_node_selector:
+    added = dict(move.added_node_selector)
+    if not target.added.items() <= added.items():
+        yield finding("pin", move, "addedNodeSelector lacks labels of the request's target")
+    if move.pin is Pin.ZONE and not added:
         yield finding("pin", move, "pin Zone without addedNodeSelector")
-    if move.pin is Pin.NONE and move.added_node_selector:
+    if move.pin is Pin.NONE and added != target.added:
         yield finding("pin", move, "pin None with addedNodeSelector")
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from gitbot.constraints.rules.placement_rule import PlacementRule
-from gitbot.constraints.rules.rule_parts import AffinityPart, NodePart, RulePart
+from gitbot.constraints.rules.rule_parts import AffinityPart, NodePart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.constraint import Occupancy, RuleConstraint
 
@@ -30,7 +30,7 @@ def kept_together(rule: RuleConstraint, occupancy: Occupancy) -> tuple[Group, ..
 
     None where pods that do not move are among the company, or terms have several topology keys.
     """
-    if not isinstance(rule, PlacementRule) or not rule.required or rule.ref.of_vm:
+    if not rule.required or rule.ref.of_vm:
         return ()
     near = (part for part in rule.parts if isinstance(part, AffinityPart))
     return tuple(group for part in near for group in _groups(part, occupancy))
@@ -38,9 +38,8 @@ def kept_together(rule: RuleConstraint, occupancy: Occupancy) -> tuple[Group, ..
 
 def moving_as_one(rule: RuleConstraint, group: Group, target: str) -> RuleConstraint:
     """The rule while the group moves: its VMs may be in the old domain and in the new one."""
-    assert isinstance(rule, PlacementRule)
     nodes = frozenset(n for n, value in group.domain_of.items() if value in (group.value, target))
-    parts: list[RulePart] = []
+    parts: list[object] = []
     for part in rule.parts:
         if isinstance(part, AffinityPart):
             rest = {vm: terms for vm, terms in part.terms.items() if vm not in group.vms}
@@ -50,7 +49,8 @@ def moving_as_one(rule: RuleConstraint, group: Group, target: str) -> RuleConstr
             parts.append(NodePart(name=name, subjects=group.vms, nodes=nodes, wanted=words))
         else:
             parts.append(part)
-    return replace(rule, parts=tuple(parts))
+    changed: RuleConstraint = replace(cast("Any", rule), parts=tuple(parts))
+    return changed
 
 
 def _groups(part: AffinityPart, occupancy: Occupancy) -> Iterator[Group]:

@@ -76,15 +76,22 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where a VM may go: any node that has all labels and one of the names. Empty = any node."""
+    """Where a VM may go: any node that has all labels and one of the names. Empty = any node.
+
+    `added` are the labels that addedNodeSelector has in any case, beside those of a pin.
+    """
 
     nodes: tuple[str, ...] = ()
     node_selector: Mapping[str, str] = field(default_factory=dict)
+    added: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def anywhere(self) -> bool:
         """Whether the target is any other node."""
         return not self.nodes and not self.node_selector
+
+
+ANYWHERE = Target()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -199,7 +199,9 @@ def _widened(ground: PlanState, step: Step, together: Sequence[Step]) -> Step:
     landings = set(step.landings)
     for before in ((), others):
         with ground.trial(before) as board:
-            landings.update(board.transit.landings(step.vm, step.wish.pin, step.node))
+            landings.update(
+                board.transit.landings(step.vm, step.wish.pin, step.node, step.wish.target)
+            )
     return replace(step, landings=tuple(sorted(landings)))
 
 

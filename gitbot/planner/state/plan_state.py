@@ -158,7 +158,8 @@ class PlanState:
             return asked
         mask = asked.copy()
         mask[self._numbers(self.facts.twins)] = False
-        if HOSTNAME in self.facts.node_selector(vm) or self._loose:
+        own = self.facts.node_selector(vm)
+        if HOSTNAME in own or self._loose or not own.keys().isdisjoint(wish.target.added):
             for number in np.flatnonzero(mask):
                 step = self.step(vm, self.nodes[number], wish)
                 mask[number] = not (self.collision(vm, step.selector) or self._against(step))
@@ -283,9 +284,9 @@ class PlanState:
             vm=vm,
             source=self.place(vm),
             node=node,
-            landings=(node,) if pinned else self.transit.landings(vm, wish.pin, node),
+            landings=(node,) if pinned else self.transit.landings(vm, wish.pin, node, wish.target),
             wish=wish,
-            selector=self.transit.selector(wish.pin, node),
+            selector=self.transit.selector(wish.pin, node, wish.target),
         )
 
     def _order(self, vm: NamespacedName, wish: TargetPolicy, numbers: Numbers) -> Numbers:

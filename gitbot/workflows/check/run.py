@@ -21,6 +21,7 @@ from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.planner import make_plan
 from gitbot.reports import Preview, YearAhead
 from gitbot.settings import Settings
+from gitbot.workflows.check.contradictions import contradiction_findings
 from gitbot.workflows.check.scope import (
     CheckGoals,
     ClusterScope,
@@ -159,7 +160,8 @@ def _plan(
     plan, previews, found = planned
     revision = scope.engine.revision
     both = _both_touched(changed, revision.settings, revision.cluster)
-    found = (*found, *window_findings(scope, problem, plan), *both)
+    rules = contradiction_findings(scope, problem)
+    found = (*found, *rules, *window_findings(scope, problem, plan), *both)
     onlooker.begins("replaying the plan")
     return plan, previews, (*found, *((_NOT_FINAL,) if onlooker.stopped() else ()))
 

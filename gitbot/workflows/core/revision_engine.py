@@ -119,6 +119,7 @@ class RevisionEngine:
             reason=spec.reason,
             note=spec.note or "",
             window=spec.window or "",
+            source=spec.vms.source or "",
         )
 
     def _drain_terms(self, occurrence: OccurrenceId, plan: PlanDocument, now: int) -> Terms | None:

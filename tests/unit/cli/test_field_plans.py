@@ -204,3 +204,109 @@ def test_a_vm_that_its_own_spec_ties_to_another_is_named_with_what_a_person_does
     fixed = pod("db", on="n1", labels={"app": "db"})
     said = plan(tmp_path, DRAIN, *pool, fixed, vm("app", on="n1", affinity=tied))
     assert "delete the pod that does not migrate (default/db)" in said.out, said.text
+
+
+SELECTED = """\
+kind: MigrationRequest
+metadata: {name: out, namespace: default}
+spec: {vms: {names: [web]}, target: {nodeSelector: {accelerator: gpu123, rack: r1}}}
+"""
+OWN = {"accelerator": "gpu123", "rack": "r1"}
+
+
+def racks() -> list[Any]:
+    """Nodes n2 and n3 have the labels of `SELECTED`."""
+    return [node("n1"), node("n2", labels=OWN), node("n3", labels=OWN), node("n4")]
+
+
+def test_a_migration_asks_for_exactly_the_labels_of_the_target(tmp_path: Path) -> None:
+    found = json_plan(tmp_path, SELECTED, *racks(), vm("web", on="n1"))
+    (move,) = found["moves"]
+    assert (move["pin"], move["addedNodeSelector"]) == ("None", OWN)
+    assert move["allowedNodes"] == ["n2", "n3"]
+    assert found["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("pin", "key", "nodes"),
+    [("Node", "kubernetes.io/hostname", 1), ("Zone", "topology.kubernetes.io/zone", 2)],
+)
+def test_a_pin_adds_its_label_to_those_of_the_target(
+    tmp_path: Path, pin: str, key: str, nodes: int
+) -> None:
+    pool = racks()
+    for item in pool:
+        item["metadata"]["labels"]["topology.kubernetes.io/zone"] = "a"
+    asked = SELECTED.replace("vms:", f"pin: {pin}, vms:")
+    found = json_plan(tmp_path, asked, *pool, vm("web", on="n1"))
+    (move,) = found["moves"]
+    assert move["addedNodeSelector"].keys() == {*OWN, key}
+    assert len(move["allowedNodes"]) == nodes
+    assert found["findings"] == []
+
+
+def test_labels_of_the_target_do_not_replace_those_of_the_vm(tmp_path: Path) -> None:
+    """KubeVirt lets the VM's own value win, without a word."""
+    web = vm("web", on="n1", node_selector={"accelerator": "none"})
+    pool = racks()
+    for item in pool:
+        item["metadata"]["labels"].setdefault("accelerator", "none")
+    said = plan(tmp_path, SELECTED, *pool, web)
+    assert "[selector-collision]" in said.out, said.text
+
+
+FROM = """\
+kind: MigrationRequest
+metadata: {name: out, namespace: default}
+spec: {vms: {names: [web], from: n1}, target: {node: n2}}
+"""
+
+
+@pytest.mark.parametrize(("runs_on", "moves"), [("n1", 1), ("n3", 0)])
+def test_a_request_moves_a_vm_only_from_where_it_expects_it(
+    tmp_path: Path, runs_on: str, moves: int
+) -> None:
+    pool = [node(name) for name in ("n1", "n2", "n3")]
+    said = plan(tmp_path, FROM, *pool, vm("web", on=runs_on))
+    assert f"{moves} move{'s' * (not moves)}, 0 blocked" in said.out, said.text
+    expected = "default/web runs on n3, and the request expects it on n1"
+    assert (expected in said.text) == (runs_on == "n3")
+    assert (said.code == 0) == bool(moves)
+
+
+@pytest.mark.parametrize("names", ["names: [a, b]", "onNode: n1"])
+def test_from_needs_one_name(tmp_path: Path, names: str) -> None:
+    several = FROM.replace("names: [web]", names)
+    said = plan(tmp_path, several, node("n1"), node("n2"), vm("a", on="n1"))
+    assert "found from, expected it with one name" in said.text
+
+
+CONTRADICTION = """\
+kind: PlacementRule
+metadata: {name: near, namespace: default}
+spec:
+  selector: {matchLabels: {pair: web}}
+  affinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+    - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {pair: web}}}
+---
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: PlacementRule
+metadata: {name: apart, namespace: default}
+spec:
+  selector: {matchLabels: {pair: web}}
+  antiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+    - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {pair: web}}}
+"""
+
+
+def test_required_rules_that_cannot_both_hold_fail_the_check(tmp_path: Path) -> None:
+    plan(tmp_path, CONTRADICTION, node("n1"), node("n2"), *pair())
+    said = typed("check", "--snapshot", "cluster.json", "--now", NOW)
+    assert said.code == 1, said.text
+    assert "these cannot all hold for app, db: PlacementRule/default/apart" in said.text
+    assert "intents/contradiction" in said.text
+    plan(tmp_path, TOGETHER.removesuffix("---\n"), node("n1"), node("n2"), *pair())
+    said = typed("check", "--snapshot", "cluster.json", "--now", NOW)
+    assert "intents/contradiction" not in said.text

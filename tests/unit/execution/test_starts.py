@@ -9,6 +9,7 @@ from gitbot.execution.claims import FENCE
 from gitbot.execution.executor_types import REFUSED, Approved, BreakerLimits, OutdatedGroup
 from gitbot.model.ledger.events import MoveState
 from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.diagnosis import TOGETHER, warned
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import MoveRef, PlacementPlan
 from gitbot.model.plan.problem import Limits, Pin, PlacementProblem
@@ -79,7 +80,13 @@ def full(world: World) -> None:
     world.migrations["evac"] = migration("evac", "two", "Running", own=False)
 
 
+def elsewhere(world: World) -> None:
+    world.approved.clear()
+    world.approve(move("one", "b", "c"), source="b")
+
+
 REASONS = [
+    (elsewhere, "the VM runs on a, and the request moves it from b", 0, False),
     (blocked, "its group no longer passes the checks and is proposed again", 0, False),
     (stopped, "stopped: lunch", 0, False),
     (paused, "ask ann", 0, False),
@@ -118,6 +125,18 @@ def test_a_move_takes_a_slot_of_the_node_that_its_vm_is_on_by_now() -> None:
     world.approve(move("one", "a", "c"), move("two", "b", "c", 2))
     assert world.step() == ["1 approved", "2 approved", "1 intended"]
     assert world.waits == {2: "1 migrations leave b"}
+
+
+def test_moves_of_one_group_that_follow_each_other_are_judged_together() -> None:
+    """One slot: the first may start only because the plan moves its companion after it."""
+    world = World.of("a", "b", "c", one="a", two="a")
+    world.problem["limits"] = Limits(parallel=1, reserve=0)
+    together = (warned(TOGETHER, "one, two move as one"),)
+    world.approve(move("one", "a", "c", checks=together), move("two", "a", "c", 2, checks=together))
+    alone = Finding(code="constraints/rule-worsened", severity=Severity.ERROR, message="alone")
+    world.view["replay"] = lambda _, plan: () if len(plan.moves) == 2 else (alone,)
+    assert world.step() == ["1 approved", "2 approved", "1 intended"]
+    assert world.effects == ["create one"]
 
 
 def test_each_attempt_pauses_twice_as_long(world: World) -> None:

@@ -46,6 +46,14 @@ def check(report: Report) -> None:
             "found maxCount without selector, expected it with selector only",
             "remove it",
         )
+    names = vms.get("names") if isinstance(vms, dict) else None
+    if isinstance(vms, dict) and "from" in vms and not (isinstance(names, list) and len(names) < 2):
+        report.at_key(
+            ("spec", "vms", "from"),
+            "exclusive",
+            "found from, expected it with one name in names only",
+            "write one request for each VM, or remove it",
+        )
     _check_pin(report)
     _check_times(report)
     report.findings[:] = [_without_restart(finding) for finding in report.findings]

@@ -53,7 +53,7 @@ def compile_requests(
         if request in past.finished:
             continue
         allowed = allowed_for(intents, spec, now=now, zone=zone)
-        chosen = choose_vms(intent, spec.vms, instances)
+        chosen = choose_vms(intent, spec.vms, instances, begun=request in past.started)
         target = target_of(spec.target)
         errors = [
             *target_errors(intent, spec.target, instances),

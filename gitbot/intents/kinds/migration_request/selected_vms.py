@@ -32,10 +32,13 @@ class SelectedVms:
     findings: tuple[Finding, ...] = ()
 
 
-def choose_vms(intent: Intent, spec: VmsSpec, instances: Instances) -> SelectedVms:
+def choose_vms(
+    intent: Intent, spec: VmsSpec, instances: Instances, *, begun: bool = False
+) -> SelectedVms:
     """Resolve names, selector or onNode in the request's namespace.
 
-    Unknown names stay chosen, so that the plan holds them by name.
+    Unknown names stay chosen, so that the plan holds them by name. A VM that is not where the
+    request expects it is not chosen, unless the request has `begun`.
     """
     namespace = intent.ref.namespace
     if spec.names is not None:
@@ -45,6 +48,9 @@ def choose_vms(intent: Intent, spec: VmsSpec, instances: Instances) -> SelectedV
             for number, vm in enumerate(found)
             for finding in _unknown(intent, (*_VMS, "names", number), vm, instances)
         ]
+        if spec.source is not None and not begun:
+            findings += _elsewhere(intent, found[0], spec.source, instances)
+            found = found if not findings else []
         return SelectedVms(vms=tuple(sorted(found)), findings=tuple(findings))
     if spec.on_node is not None:
         return _on_node(intent, spec.on_node, instances)
@@ -78,6 +84,18 @@ def _unknown(
     near = nearest(vm.name, [each.name for each in instances if each.namespace == vm.namespace])
     hint = f"did you mean {near}?" if near else "names are those of VMIs; see kubectl get vmi"
     yield error(intent, path, "unknown-vm", f"there is no VM {vm}", hint)
+
+
+def _elsewhere(
+    intent: Intent, vm: NamespacedName, source: str, instances: Instances
+) -> Iterator[Finding]:
+    path: Path = (*_VMS, "from")
+    yield from missing_node(intent, path, source, instances)
+    here = instances[vm].node if vm in instances else ""
+    if here and here != source:
+        message = f"{vm} runs on {here}, and the request expects it on {source}"
+        hint = f"look why it moved; then write from: {here}, or remove it"
+        yield error(intent, path, "vm-elsewhere", message, hint)
 
 
 def _on_node(intent: Intent, node: str, instances: Instances) -> SelectedVms:

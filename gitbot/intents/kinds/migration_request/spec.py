@@ -27,6 +27,9 @@ class VmsSpec(Value):
         default=None, description="With selector: move no VM if it selects more."
     )
     on_node: Name | None = Field(default=None, description="All VMs of the namespace on that node.")
+    source: Name | None = Field(
+        default=None, alias="from", description="With one name: move it from that node only."
+    )
 
 
 class TargetSpec(Value):
@@ -39,7 +42,7 @@ class TargetSpec(Value):
     node_selector: Labels | None = Field(
         default=None,
         min_length=1,
-        description="Labels that the node has.",
+        description="Labels that the node has; addedNodeSelector gets exactly these.",
         json_schema_extra={"minProperties": 1},
     )
     balance: Literal["Requests"] | None = Field(
@@ -55,7 +58,7 @@ class MigrationRequestSpec(Value):
         description="Which VMs of the namespace.",
         json_schema_extra={
             "oneOf": [{"required": [name]} for name in VMS],
-            "dependentRequired": {"maxCount": ["selector"]},
+            "dependentRequired": {"maxCount": ["selector"], "from": ["names"]},
         },
     )
     target: TargetSpec | None = Field(
@@ -65,8 +68,8 @@ class MigrationRequestSpec(Value):
     )
     pin: Literal["Node", "Zone", "None"] | None = Field(
         default=None,
-        description="What addedNodeSelector demands; default Node for node targets, Zone for zone "
-        "targets, else None.",
+        description="What addedNodeSelector demands beside target.nodeSelector; default Node for "
+        "node targets, Zone for zone targets, else None.",
     )
     reason: Literal[
         "Maintenance", "Troubleshooting", "NodeValidation", "LoadProfile", "Habit", "Other"
