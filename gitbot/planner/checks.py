@@ -9,6 +9,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import condition_of
 from gitbot.kubevirt.preflight import preflight, selector_checks
 from gitbot.model.plan.diagnosis import Check, Outcome, passed, warned
+from gitbot.model.text.wording import first_of
 from gitbot.planner.plan_types import Blocker, Step
 from gitbot.planner.state.plan_state import PlanState
 
@@ -87,6 +88,7 @@ def checks_of(board: PlanState, step: Step) -> tuple[Check, ...]:
         *_predicted(board, step.vm),
         passed("scheduling", f"the scheduler takes the target pod on {where}, source pod counted"),
         passed("rules", rules),
+        *_preference(board, step),
         *_strained(board, step),
         *facts.copy(step.vm).checks(),
     )
@@ -103,6 +105,24 @@ def _strained(board: PlanState, step: Step) -> Iterator[Check]:
         if values:
             measured = ", ".join(values[metric].words(problem.now) for metric in values)
             yield passed("load", f"{name}: {measured}")
+
+
+def _preference(board: PlanState, step: Step) -> Iterator[Check]:
+    """The VM's own preferences for nodes that hold where it is, and not where it may land."""
+    nodes = board.transit.world
+    here = nodes.node(step.source)
+    for wish in board.transit.target_pod(step.vm).affinity.preferred_nodes:
+        met = here is not None and wish.term.matches(here.labels, here.name)
+        there = (nodes.node(name) for name in step.landings)
+        missed = [
+            n.name for n in there if n is not None and not wish.term.matches(n.labels, n.name)
+        ]
+        if met and missed and not wish.term.empty:
+            wanted = " and ".join(
+                item.words for item in (*wish.term.expressions, *wish.term.fields)
+            )
+            words = f"the VM prefers {wanted} (weight {wish.weight}): {step.source} has that"
+            yield warned("preference", f"{words}, {first_of(missed, 3)} not")
 
 
 def _quota(board: PlanState, vm: NamespacedName) -> tuple[Check, ...]:

@@ -310,3 +310,20 @@ def test_required_rules_that_cannot_both_hold_fail_the_check(tmp_path: Path) -> 
     plan(tmp_path, TOGETHER.removesuffix("---\n"), node("n1"), node("n2"), *pair())
     said = typed("check", "--snapshot", "cluster.json", "--now", NOW)
     assert "intents/contradiction" not in said.text
+
+
+@pytest.mark.parametrize(("ssd_on", "warns"), [(("n1",), True), (("n1", "n2"), False), ((), False)])
+def test_a_move_that_newly_misses_the_vms_own_preference_warns(
+    tmp_path: Path, ssd_on: tuple[str, ...], warns: bool
+) -> None:
+    term = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+    wish = {"nodeAffinity": {PREFERRED: [{"weight": 50, "preference": term}]}}
+    pool = [node(n, labels={"disk": "ssd"} if n in ssd_on else {}) for n in ("n1", "n2")]
+    found = json_plan(tmp_path, MOVE, *pool, vm("web", on="n1", labels=ASKED, affinity=wish))
+    (move,) = found["moves"]
+    said = [check["message"] for check in move["checks"] if check["name"] == "preference"]
+    wanted = "the VM prefers disk in (ssd) (weight 50): n1 has that, n2 not"
+    assert said == [wanted] * warns
+
+
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
