@@ -8,6 +8,7 @@ from gitbot.audit.broken_rules import broken_rules
 from gitbot.audit.drain_blockers import Departure, evictions, not_migratable, single_points
 from gitbot.audit.drift import drifted
 from gitbot.audit.finding import AuditFinding
+from gitbot.audit.gathered import gathered
 from gitbot.audit.other_movers import other_movers
 from gitbot.audit.pins import differing, pins
 from gitbot.audit.rule_conflicts import conflicting
@@ -43,6 +44,7 @@ def audit_cluster(
         *not_migratable(instances),
         *evictions(instances, departures),
         *single_points(snapshot, pods, departures),
+        *gathered(snapshot, pods),
         *other_movers(snapshot),
     ]
     return tuple(sorted(found, key=lambda item: item.order))

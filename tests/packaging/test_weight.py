@@ -12,14 +12,14 @@ ROOMS = {
     "__init__": 3,
     "__main__": 85,
     "adapters": 7_205,
-    "audit": 1_669,
+    "audit": 1_752,
     "calendar": 1_526,
     "cli": 7_427,
     "constraints": 10_333,
     "documents": 2_500,
     "errors": 103,
-    "execution": 3_402,
-    "intents": 5_576,
+    "execution": 3_406,
+    "intents": 5_606,
     "kubernetes": 507,
     "kubevirt": 3_027,
     "model": 3_322,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_112,
-    "workflows": 12_860,
+    "workflows": 12_886,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

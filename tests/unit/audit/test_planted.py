@@ -51,6 +51,13 @@ def replica(number: int) -> KubernetesObject:
     return changed(obj, "metadata", "ownerReferences", value=[owner])
 
 
+def member(number: int) -> tuple[KubernetesObject, ...]:
+    vmi, launcher = vm(f"front-{number}", on=OTHER)
+    kind = "VirtualMachineInstanceReplicaSet"
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": "frontend", "controller": True}
+    return changed(vmi, "metadata", "ownerReferences", value=[owner]), launcher
+
+
 def uneven() -> dict[str, Any]:
     return {
         "topologyKey": ZONE,
@@ -96,6 +103,9 @@ PLANTS = {
     "a key that nodes lack": Plant(
         objects=[vm("racked", on=OTHER, affinity=apart("nobody", "example.com/rack"))],
         found={("audit/topology-key", "example.com/rack")},
+    ),
+    "a replica set on one node": Plant(
+        objects=[member(1), member(2)], found={("audit/gathered", "frontend")}
     ),
     "a pin": Plant(
         objects=[

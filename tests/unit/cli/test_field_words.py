@@ -47,3 +47,31 @@ def test_a_launcher_pod_that_ends_is_called_terminating(tmp_path: Path) -> None:
     scene = written(tmp_path, node("n1"), node("n2"), vm("db-1", on="n1", affinity=APART), old)
     said = typed("explain", "db-1", "--snapshot", scene)
     assert f"already holds default/{old[-1]['metadata']['name']} (terminating) on n2" in said.out
+
+
+def owned(name: str, on: str, kind: str) -> tuple[KubernetesObject, ...]:
+    vmi, launcher = vm(name, on=on)
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": "web", "uid": "w"}
+    vmi["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    return vmi, launcher
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        ("n1 n1", "all 2 members are on node n1, while n2, n3 could take one"),
+        ("n1 n2", "all 2 members are on zone a, while b could take one"),
+        ("n1 n3", ""),
+        ("n1", ""),
+    ],
+)
+def test_members_of_one_set_that_gather_are_noted(tmp_path: Path, places: str, said: str) -> None:
+    zones = {"n1": "a", "n2": "a", "n3": "b"}
+    pool = [node(name, zone=zone) for name, zone in zones.items()]
+    kind = "VirtualMachineInstanceReplicaSet"
+    mine = [owned(f"web-{n}", on, kind) for n, on in enumerate(places.split())]
+    asked = ("audit", "--no-intents", "-o", "json", "--snapshot")
+    found = json.loads(typed(*asked, written(tmp_path, *pool, *mine)).out)["items"]
+    assert [item["message"] for item in found if item["code"] == "audit/gathered"] == [said] * bool(
+        said
+    )

@@ -1,0 +1,81 @@
+"""Members of one workload that all run on one node, or in one zone, while another could take some.
+
+Pods do not move once they run: after a crash or a reboot, a node that is back stays empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gitbot.audit.finding import AuditFinding, about
+from gitbot.constraints.audit_placement import PlacedPod
+from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.scheduler.world import World
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import at
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.scheduling import HOSTNAME, ZONE
+from gitbot.model.grouping import grouped
+from gitbot.model.plan.findings import Severity
+from gitbot.model.text.wording import first_of
+
+_OF_VMS = {"VirtualMachineInstanceReplicaSet", "VirtualMachinePool"}
+_OF_PODS = {"ReplicaSet", "StatefulSet"}
+_PLATFORM = ("kube-system", "kubevirt", "cdi")
+_Owner = tuple[str, NamespacedName]
+
+
+def gathered(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
+    """One note for each replica set, pool or StatefulSet with two members or more."""
+    instances, world = Instances.of(snapshot), World.of(snapshot)
+    members = grouped((_owner(instances, placed), placed) for placed in pods)
+    for owner, mine in members.items():
+        if owner is not None and len(mine) > 1:
+            yield from _of_workload(world, owner, mine)
+
+
+def _owner(instances: Instances, placed: PlacedPod) -> _Owner | None:
+    """The workload whose member a VM or pod is; None for the platform's own, and for others."""
+    if placed.vm is None:
+        kind, name = placed.pod.owner
+        space = placed.pod.namespace
+        own = kind in _OF_PODS and space not in _PLATFORM and not space.startswith("openshift-")
+        return (kind, NamespacedName(namespace=space, name=name)) if own else None
+    item = instances[placed.vm]
+    for obj in (item.vmi, item.vm):
+        for reference in at(obj, "metadata", "ownerReferences", default=()):
+            if reference.get("kind") in _OF_VMS:
+                name = str(reference.get("name"))
+                owner = NamespacedName(namespace=placed.vm.namespace, name=name)
+                return str(reference["kind"]), owner
+    return None
+
+
+def _of_workload(world: World, owner: _Owner, mine: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
+    labels = {node.name: node.labels for node in world.nodes}
+    free = world.feasible(mine[0].pod.replace(node=""))
+    for key, word in ((HOSTNAME, "node"), (ZONE, "zone")):
+        here = _values(labels, key, (placed.node for placed in mine))
+        others = sorted(_values(labels, key, free) - here)
+        if len(here) == 1 and others:
+            (value,) = here
+            kind, name = owner
+            yield about(
+                "audit/gathered",
+                Severity.NOTE,
+                kind=kind,
+                name=name,
+                node=mine[0].node if key == HOSTNAME else "",
+                message=f"all {len(mine)} members are on {word} {value}, while "
+                f"{first_of(others, 3)} could take one",
+                hint="gitbot keep-apart asks for VMs to stay apart; pods stay until they are "
+                "created again",
+                vms=tuple(sorted(placed.vm for placed in mine if placed.vm is not None)),
+            )
+            return  # what is on one node is in one zone, too
+
+
+def _values(
+    labels: Mapping[str, Mapping[str, str]], key: str, nodes: Sequence[str] | Iterator[str]
+) -> set[str]:
+    return {value for node in nodes if (value := labels.get(node, {}).get(key)) is not None}
