@@ -66,8 +66,8 @@ class LazyCluster:
     def set_hold_flag(self, reason: str | None) -> None:
         self._cluster().set_hold_flag(reason)
 
-    def ledger_anchor(self, ledger: str) -> str | None:
-        return self._cluster().ledger_anchor(ledger)
+    def ledger_anchors(self) -> Mapping[str, str]:
+        return self._cluster().ledger_anchors()
 
     def set_ledger_anchor(self, ledger: str, head: str) -> None:
         self._cluster().set_ledger_anchor(ledger, head)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from gitbot.errors import ClusterError
 from gitbot.kubernetes.names import NamespacedName
@@ -67,8 +67,8 @@ class PublishedCluster:
     def set_hold_flag(self, reason: str | None) -> None:
         raise ClusterError(_UNREACHED)
 
-    def ledger_anchor(self, ledger: str) -> str | None:
-        return None
+    def ledger_anchors(self) -> Mapping[str, str]:
+        return {}
 
     def set_ledger_anchor(self, ledger: str, head: str) -> None:
         raise ClusterError(_UNREACHED)

@@ -17,6 +17,7 @@ from gitbot.model.struct import FrozenStruct, field
 from gitbot.model.text.instants import Interval
 
 REFUSED = "Refused"
+FORBIDDEN = "Forbidden"  # a right is missing
 """Outcome of a create that the server refused."""
 
 STORED_DIFFERENTLY = "stored-otherwise"

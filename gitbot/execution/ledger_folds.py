@@ -193,10 +193,6 @@ def stop_flag(ledger: Ledger, cluster: str) -> str:
     return "".join(event.reason or "held" for event in last if isinstance(event, StopSet))
 
 
-def ledger_stop(ledger: Ledger, cluster: str) -> str:
-    return unknown_events_reason(ledger, cluster) or stop_flag(ledger, cluster)
-
-
 def unknown_events_reason(ledger: Ledger, cluster: str) -> str:
     unknown = ledger.unknown(cluster)
     if not unknown:

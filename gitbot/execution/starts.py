@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from gitbot.execution.claims import claim_expires_at, next_claim
 from gitbot.execution.cluster_facts import ClusterFacts, Slots
 from gitbot.execution.executor_types import (
+    FORBIDDEN,
     REFUSED,
     Approved,
     CreateMigration,
@@ -187,7 +188,8 @@ def _refusal(
     pause = record.changed_at + BACK_OFF * 2 ** max(0, record.attempt - 1)
     if record.state is MoveState.FAILED and pause > view.now:
         return "it failed and is tried again", pause, True
-    if record.state is MoveState.WAITING and record.outcome == REFUSED and pause > view.now:
+    refused = record.state is MoveState.WAITING and record.outcome in (REFUSED, FORBIDDEN)
+    if refused and pause > view.now:
         return record.reason, pause, False
     if str(_effect_name(candidate)) in view.unanswered:
         return "the API server answers no request for its migration", 0, False

@@ -77,8 +77,8 @@ class Cluster(Protocol):
     def set_hold_flag(self, reason: str | None) -> None:
         """Create (or update) or remove that ConfigMap."""
 
-    def ledger_anchor(self, ledger: str) -> str | None:
-        """The anchor in ConfigMap gitbot/gitbot-ledger, by ledger name; None if absent."""
+    def ledger_anchors(self) -> Mapping[str, str]:
+        """The content of ConfigMap gitbot/gitbot-ledger: anchors by ledger name."""
 
     def set_ledger_anchor(self, ledger: str, head: str) -> None:
-        """Create or update that ConfigMap."""
+        """Create or update that ConfigMap with one entry."""

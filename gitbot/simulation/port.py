@@ -173,21 +173,22 @@ class SimulatedPort:
         self.call("patch", f"{kind} {key[1]}", write)
 
     def hold_flag(self) -> str | None:
-        return self._noted(HOLD, "reason", "")
+        found = self._noted(HOLD)
+        return None if found is None else found.get("reason", "")
 
     def set_hold_flag(self, reason: str | None) -> None:
         self._note(HOLD, None if reason is None else {"reason": reason})
 
-    def ledger_anchor(self, ledger: str) -> str | None:
-        return self._noted(ANCHOR, ledger, None)
+    def ledger_anchors(self) -> Mapping[str, str]:
+        return self._noted(ANCHOR) or {}
 
     def set_ledger_anchor(self, ledger: str, head: str) -> None:
         self._note(ANCHOR, {ledger: head})
 
-    def _noted(self, key: tuple[str, str], name: str, missing: str | None) -> str | None:
-        def read() -> str | None:
+    def _noted(self, key: tuple[str, str]) -> dict[str, str] | None:
+        def read() -> dict[str, str] | None:
             found = self.cluster.store.find("ConfigMap", key)
-            return None if found is None else at(found, "data", name, default=missing)
+            return None if found is None else dict(at(found, "data", default={}))
 
         return self.call("get", f"ConfigMap {key[0]}/{key[1]}", read)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
@@ -131,9 +131,11 @@ def open_shell(
         read_apart,
     )
     from gitbot.workflows.core.context import RunContext  # noqa: PLC0415 - no planner for `lint`
+    from gitbot.workflows.ledger.anchor import missing_branch  # noqa: PLC0415 - as above
+    from gitbot.workflows.ledger.guarded_store import GuardedLedgerStore  # noqa: PLC0415 - as above
 
     name = workspace.settings.forge.base_branch
-    return RunContext(
+    shell = RunContext(
         cluster_name=cluster,
         base_branch=name,
         repository=workspace.repository,
@@ -152,7 +154,10 @@ def open_shell(
         planning=plan_apart,
         reading=read_apart,
         plan_apart=plan_problem_apart,
+        clusters=tuple(item.name for item in workspace.settings.clusters),
     )
+    guarded = GuardedLedgerStore(store=workspace.ledger, missing=lambda: missing_branch(shell))
+    return replace(shell, ledger_store=guarded)
 
 
 def cluster_questions(

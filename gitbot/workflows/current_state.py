@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gitbot.execution.executor_types import Steps
-from gitbot.execution.ledger_folds import ledger_stop
 from gitbot.execution.next_steps import next_steps
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.ledger import Ledger
@@ -14,7 +13,15 @@ from gitbot.workflows.approval.base_history import check_history
 from gitbot.workflows.approval.read_approvals import Approvals, read_approvals
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
-from gitbot.workflows.core.stop_conditions import cluster_flag
+from gitbot.workflows.core.stop_conditions import (
+    Standstill,
+    cluster_stop,
+    forge_skew,
+    ledger_stop,
+    outdated,
+    standstill,
+)
+from gitbot.workflows.ledger.anchor import read_anchor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +40,11 @@ class CurrentState:
     stop: str
     now: int
     unread: str = ""
+
+    @property
+    def standstill(self) -> Standstill | None:
+        """Why nothing can start, apart from the mode and the base branch's errors."""
+        return standstill(self.stop, self.ledger, self.problem.cluster)
 
 
 def read_current_state(
@@ -56,7 +68,7 @@ def read_current_state(
     elif snapshot is None:
         snapshot, now = shell.cluster.snapshot(), shell.clock.now()
     approvals = read_approvals(shell, base, ledger)
-    stop = ledger_stop(ledger, shell.cluster_name) or ("" if unread else cluster_flag(shell))
+    stop = why_nothing_starts(shell, ledger, ask_cluster=not unread)
     view = base.view(snapshot, ledger, approvals.approved, now=now, stop=stop)
     return CurrentState(
         base=base,
@@ -68,3 +80,15 @@ def read_current_state(
         now=now,
         unread=unread,
     )
+
+
+def why_nothing_starts(shell: RunContext, ledger: Ledger, *, ask_cluster: bool = True) -> str:
+    """What `apply` would say: ledger, anchors, flags, clocks. Raises ForgeError."""
+    # an anchor never lies ahead of the ledger that is read after it; this one was read before
+    stop = outdated(ledger, shell.cluster_name)
+    if not stop:
+        anchor = read_anchor(shell, ask_cluster=ask_cluster)
+        if anchor.stop(ledger):
+            stop = anchor.stop(shell.ledger_store.read())
+    stop = stop or ledger_stop(ledger, shell.cluster_name) or forge_skew(shell)
+    return stop or (cluster_stop(shell) if ask_cluster else "")

@@ -45,7 +45,7 @@ def absent(name: str) -> Reply:
         lambda c: c.get_migration(ONE),
         lambda c: c.get_instance(ONE),
         lambda c: c.hold_flag(),
-        lambda c: c.ledger_anchor("ledger"),
+        lambda c: c.ledger_anchors().get("ledger"),
         lambda c: c.delete_migration(ONE, uid="u"),
     ],
     ids=["migration", "instance", "stop flag", "anchor", "delete"],

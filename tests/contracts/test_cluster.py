@@ -248,13 +248,13 @@ def test_the_hold_flag(scene: Scene) -> None:
 
 def test_the_anchor_of_the_ledger(scene: Scene) -> None:
     anchored = scene.cluster
-    assert anchored.ledger_anchor("east") is None
+    assert anchored.ledger_anchors().get("east") is None
     anchored.set_ledger_anchor("east", "1 sha256:a")
-    assert anchored.ledger_anchor("west") is None
+    assert anchored.ledger_anchors().get("west") is None
     anchored.set_ledger_anchor("west", "7 sha256:c")
     anchored.set_ledger_anchor("east", "2 sha256:b")
-    assert anchored.ledger_anchor("east") == "2 sha256:b"
-    assert anchored.ledger_anchor("west") == "7 sha256:c"
+    assert anchored.ledger_anchors().get("east") == "2 sha256:b"
+    assert anchored.ledger_anchors().get("west") == "7 sha256:c"
     assert anchored.hold_flag() is None
 
 

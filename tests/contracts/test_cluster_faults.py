@@ -198,7 +198,7 @@ def test_a_missing_right_is_named_with_the_rule(connect: Connect, path: str, rul
         pytest.raises(ClusterForbidden) as caught,
     ):
         connect(server).snapshot()
-    assert caught.value.hint == rule
+    assert caught.value.hint == f"{rule} (deploy/rbac/20-reader.yaml)"
 
 
 def test_policies_that_may_not_be_listed_are_said_and_passed_over(connect: Connect) -> None:

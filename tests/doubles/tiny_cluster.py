@@ -74,6 +74,7 @@ class TinyCluster:
         self.lands: dict[str, str] = {}
         self.calls: list[tuple[str, str]] = []
         self.flag: str | None = None
+        self.skew = 0  # seconds that the API server's clock is ahead
         self.cordoned_by_others: set[str] = set()  # as managedFields say
         self.anchors: dict[str, str] = {}
         self.lost_answers = 0
@@ -152,7 +153,7 @@ class TinyCluster:
         )
 
     def server_time(self) -> int:
-        return self.clock.now()
+        return self.clock.now() + self.skew
 
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
         return copied(self.migrations.get(name.name))
@@ -242,11 +243,12 @@ class TinyCluster:
         return self.flag
 
     def set_hold_flag(self, reason: str | None) -> None:
+        self.trouble("set-flag", "")
         self.flag = reason
 
-    def ledger_anchor(self, ledger: str) -> str | None:
+    def ledger_anchors(self) -> Mapping[str, str]:
         self.trouble("anchor", "")
-        return self.anchors.get(ledger)
+        return dict(self.anchors)
 
     def set_ledger_anchor(self, ledger: str, head: str) -> None:
         self.trouble("set-anchor", "")

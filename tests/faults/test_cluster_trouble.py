@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from gitbot.errors import ClusterForbidden, ClusterRefused, GitbotError
+from gitbot.errors import ClusterRefused, GitbotError
 from gitbot.kubernetes.objects import KubernetesObject, condition_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.ports.cluster import Gate, no_gate
 from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply, hold, resume
+from gitbot.workflows.ask import status
 from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
 from tests.doubles.intents import HEAD, REQUEST, RULE
@@ -97,7 +98,6 @@ def to_rest(story: Story) -> None:
         Effect.LOST_ANSWER,
         Effect.LOST_REQUEST,
         Effect.SERVER_ERROR,
-        Effect.FORBIDDEN,
         Effect.CRASH_BEFORE,
         Effect.CRASH_AFTER,
     ],
@@ -315,8 +315,15 @@ def test_a_missing_right_is_named() -> None:
     story = approved()
     forbidden = Fault(effect=Effect.FORBIDDEN, verb="create", what=KIND)
     story.port = FaultyPort(story.cluster, scripted([forbidden]))
-    with pytest.raises(ClusterForbidden, match="no right to create"):
-        apply(story.shell)
+    result = apply(story.shell)
+    assert "no right to create" in str(result.not_allowed)
+    assert "no right to create" in result.waiting[0].reason
+    (request,) = status(story.shell).requests
+    assert request.next_command == "gitbot doctor"
+    story.port.sleep(60)
+    to_rest(story)
+    assert story.where()["jumpbox"] == "kni-worker5"
+    assert last(story) == ("succeeded", "")
 
 
 def test_nothing_is_created_on_a_look_that_grew_old(monkeypatch: pytest.MonkeyPatch) -> None:

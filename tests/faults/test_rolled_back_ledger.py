@@ -12,6 +12,7 @@ from gitbot.errors import ClusterError, ClusterForbidden, ForgeError
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.forge import CheckRun
 from gitbot.workflows.apply import apply, cancel, hold, resume
+from gitbot.workflows.ledger.adopt import adopt
 from gitbot.workflows.ledger.anchor import CONTEXT, LOOK_BACK, WITHOUT, anchor_of, rollback_reason
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.moves import a_move
@@ -58,10 +59,27 @@ def test_a_person_accepts_the_ledger_as_it_is() -> None:
     assert apply(stage.shell).stop == ""
 
 
+def test_what_is_accepted_is_said_line_by_line() -> None:
+    stage = a_stage()
+    apply(stage.shell)
+    lines, migrations = stage.store.read().events, dict(stage.cluster.migrations)
+    rolled_back(stage, 2)
+    stage.cluster.migrations |= migrations
+    resume(stage.shell, reason="restored", by="ann", accept_ledger=True)
+    (name,) = migrations
+    said = [line for line in stage.lines if line.startswith("accepted: ")]
+    assert said == [
+        f"accepted: lines 3 to {len(lines)} are missing, as the cluster knows",
+        f"accepted: lines 3 to {len(lines)} are missing, as the forge knows",
+        f"accepted: no line names migration db/{name} of request/db/one",
+    ]
+
+
 def test_a_ledger_that_only_grew_is_the_same() -> None:
     stage = a_stage()
     apply(stage.shell)
-    (anchor,) = stage.cluster.anchors.values()
+    anchor = stage.cluster.anchors["ledger"]
+    assert stage.cluster.anchors["ledger.cluster"] == "prod"
     ledger = stage.store.read()
     assert rollback_reason(ledger, anchor) == ""
     assert "it ends at line 0" in rollback_reason(Ledger(), anchor)
@@ -75,8 +93,9 @@ def test_another_repository_on_the_same_cluster_has_its_own_anchor() -> None:
     one, two = a_stage(), a_stage()
     assert apply(replace(one.shell, ledger_name="one")).states == {"succeeded": 1}
     two.cluster.anchors = one.cluster.anchors
+    adopt(replace(two.shell, ledger_name="two"))
     assert apply(replace(two.shell, ledger_name="two")).stop == ""
-    assert sorted(two.cluster.anchors) == ["one", "two"]
+    assert sorted(two.cluster.anchors) == ["one", "one.cluster", "two", "two.cluster"]
     rolled_back(two, 1)
     assert apply(replace(two.shell, ledger_name="two")).stop
 

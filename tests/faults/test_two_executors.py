@@ -145,6 +145,7 @@ def test_what_another_gitbot_moves_is_observed_as_what_people_move() -> None:
         Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"}) for _ in range(2)
     )
     two.cluster, two.clock = one.cluster, one.clock
+    one.cluster.anchors |= {"one": "", "two": ""}  # a person accepted both
     one.approve(a_plan(a_move("one", "a", "c")))
     assert apply(replace(one.shell, ledger_name="one")).states == {"succeeded": 1}
     apply(replace(one.shell, ledger_name="one"))
@@ -163,6 +164,7 @@ def test_what_another_gitbot_moves_under_the_same_name_is_left_alone(seen: str) 
         Stage.of(nodes={"a": "east", "b": "east", "c": "west"}, vms={"one": "a"}) for _ in range(2)
     )
     two.cluster, two.clock = one.cluster, one.clock
+    one.cluster.anchors |= {"one": "", "two": ""}  # a person accepted both
     one.cluster.stuck = {"one"}
     hold(two.shell, reason="the first line of another ledger", by="ann")
     resume(two.shell, reason="go", by="ann")

@@ -144,16 +144,17 @@ class ClusterPort:
     def set_hold_flag(self, reason: str | None) -> None:
         self.world.flag = reason
 
-    def ledger_anchor(self, ledger: str) -> str | None:
-        del ledger
+    def ledger_anchors(self) -> Mapping[str, str]:
         if not self.anchored:
             raise ClusterForbidden("configmaps is forbidden")
-        return self.line.read("read anchor", lambda _: self.world.anchor)
+        anchor = self.line.read("read anchor", lambda _: self.world.anchor)
+        return {} if anchor is None else {"ledger": anchor}
 
     def set_ledger_anchor(self, ledger: str, head: str) -> None:
-        del ledger
         if not self.anchored:
             raise ClusterForbidden("configmaps is forbidden")
+        if ledger != "ledger":  # whose ledger it is: one world has one
+            return
         self.line.write("anchor", lambda _: setattr(self.world, "anchor", head))
 
 

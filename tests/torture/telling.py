@@ -238,7 +238,7 @@ class Telling(Annals):
     def _rewrite_the_ledger(self, act: Act) -> bool:
         """An anchored line says something else, and the chain is made to fit."""
         ledger = self.story.store.read()
-        anchor = self.story.port.ledger_anchor(self.story.shell.ledger_name) or "0"
+        anchor = self.story.port.ledger_anchors().get(self.story.shell.ledger_name) or "0"
         anchored = ledger.events[: int(anchor.partition(" ")[0])]
         plans = sorted(ledger.plans)
         other = plans[act.target % len(plans)] if plans else ""
@@ -258,7 +258,7 @@ class Telling(Annals):
     def _anchored(self) -> Ledger:
         """What of the ledger has an anchor; nothing while it is not the anchored one."""
         ledger = self.story.store.read()
-        anchor = self.story.port.ledger_anchor(self.story.shell.ledger_name) or ""
+        anchor = self.story.port.ledger_anchors().get(self.story.shell.ledger_name) or ""
         if not anchor or rollback_reason(ledger, anchor):
             return Ledger()
         return ledger.replace(events=ledger.events[: int(anchor.partition(" ")[0])])

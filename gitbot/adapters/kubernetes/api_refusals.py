@@ -34,7 +34,8 @@ def refuse(answer: HttpAnswer, resource: Resource, verb: str) -> NoReturn:
     what = f"{verb} {resource.plural}{'.' + resource.group if resource.group else ''}"
     if answer.status == 403 and (verb in _READS or _MISSING_RIGHT.match(message)):
         raise ClusterForbidden(
-            f"not allowed to {what}: {message}", hint=f"grant {resource.rbac_rule(verb)}"
+            f"not allowed to {what}: {message}",
+            hint=f"grant {resource.rbac_rule(verb)}{_file_of(resource, verb)}",
         )
     if answer.status == 404 and verb == "list":
         raise ClusterError(
@@ -53,6 +54,19 @@ def refuse(answer: HttpAnswer, resource: Resource, verb: str) -> NoReturn:
             f"cannot {what}: {message}", code=answer.status, reason=reason or "Unknown"
         )
     raise ClusterError(f"cannot {what}: answer {answer.status}: {message}")
+
+
+_FILES = {
+    ("virtualmachineinstancemigrations", "create"): "30-mover.yaml",
+    ("virtualmachineinstancemigrations", "delete"): "30-mover.yaml",
+    ("nodes", "patch"): "optional-cordon.yaml",
+}
+"""The file of deploy/rbac that grants a verb on a resource; for `list`, it is the reader's."""
+
+
+def _file_of(resource: Resource, verb: str) -> str:
+    name = _FILES.get((resource.plural, verb), "20-reader.yaml" if verb == "list" else "")
+    return f" (deploy/rbac/{name})" if name else ""
 
 
 def refuse_path(answer: HttpAnswer, path: str) -> None:

@@ -7,7 +7,7 @@ OpenAPI document of kubevirt.io, which every account may read. It creates nothin
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gitbot.adapters.kubernetes.transport import Transport
@@ -91,9 +91,13 @@ class ClusterQuestions:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def missing(self, group: str) -> tuple[str, ...]:
-        """The rights of a group (read, estimate, stop-flag, move, nodes) that the account lacks."""
-        return tuple(str(right) for right in GROUPS[group] if not self._may(right))
+    def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:
+        """The rights of a group (read, estimate, stop-flag, move, nodes) that the account lacks.
+
+        With a namespace, those of a RoleBinding there suffice.
+        """
+        rights = (replace(right, namespace=namespace or right.namespace) for right in GROUPS[group])
+        return tuple(str(right) for right in rights if not self._may(right))
 
     def excess(self) -> tuple[str, ...]:
         return tuple(str(right) for right in NEVER_USED if self._may(right))

@@ -98,8 +98,8 @@ class KubernetesCluster:
         found = self._noted(HOLD_NAME)
         return None if found is None else found.get("reason", "")
 
-    def ledger_anchor(self, ledger: str) -> str | None:
-        return (self._noted(ANCHOR_NAME) or {}).get(ledger)
+    def ledger_anchors(self) -> Mapping[str, str]:
+        return self._noted(ANCHOR_NAME) or {}
 
     def _noted(self, name: NamespacedName) -> dict[str, str] | None:
         found = self._get(_CONFIG_MAPS, name)

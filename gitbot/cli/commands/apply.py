@@ -60,12 +60,12 @@ def apply(where: dict[str, str], max_runtime: int, wait_for_opening: int, output
 
 
 def exit_code(result: ApplyResult) -> int:
-    """0 done or waiting, 1 a move failed, 2 a required fact is unreadable, 130 ended on request."""
+    """0 done or waiting, 1 a move failed, 2 a fact or a right is missing, 130 ended on request."""
     if result.interrupted:
         return 130
     if result.failed:
         return 1
-    return 2 if result.unsure else 0
+    return 2 if result.unsure or result.not_allowed else 0
 
 
 def show(result: ApplyResult, output: str) -> None:
@@ -96,6 +96,7 @@ def _lines(result: ApplyResult) -> list[str]:
     for wish in result.not_planned:
         then = f"; next: {wish.next_command}" if wish.next_command else ""
         lines.append(f"{wish.request}: {wish.reason}{then}")
+    lines += [f"not allowed: {text}" for text in result.not_allowed]
     if result.in_flight:
         lines.append(f"{result.in_flight} running; run again to follow them")
     if result.stop:

@@ -106,6 +106,33 @@ def verify(where: dict[str, str]) -> int:
     return 0
 
 
+@ledger.command("adopt")
+@click.option("--former", default="", metavar="NAME", help="The cluster's name until now.")
+@click.option("--new", "as_new", is_flag=True, help="The cluster had no other name.")
+@running_options
+def adopt(where: dict[str, str], former: str, as_new: bool) -> int:
+    """Go on with this ledger after cluster or repository got a new name or address.
+
+    What is finished under the former name stays finished. A second repository on a cluster is
+    accepted by this, too. Exit code 2 if nothing changed.
+    """
+    from gitbot.model.text.wording import counted  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.ledger.adopt import adopt  # noqa: PLC0415
+
+    if former and as_new:
+        raise UsageError("give --former or --new, not both")
+    with running(where) as shell:
+        done = adopt(shell, former=former, as_new=as_new)
+        name, cluster = shell.ledger_name, shell.cluster_name
+    if done.former:
+        lines = counted(done.lines, "line")
+        say(f"{cluster} was {done.former}: {lines} written under its new name")
+    for repository in done.repositories:
+        say(f"goes on with the ledger of {repository}: a gitbot there stops")
+    say(f"adopted: the cluster knows ledger {name} as that of {cluster}")
+    return 0
+
+
 def _shown(events: Sequence[LedgerEvent], output: str) -> str:
     from gitbot.published import published  # noqa: PLC0415 - keeps --help quick
     from gitbot.published.ledger_lines import LedgerEntryList, line_value  # noqa: PLC0415

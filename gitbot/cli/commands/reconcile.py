@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     default="",
     metavar="FILE",
     help="With --watch: a file whose time is the heartbeat and whose line begins with ok or "
-    "failing.",
+    "failing, then why nothing starts.",
 )
 @apply_command.max_runtime_option
 @apply_command.wait_option
@@ -92,10 +92,7 @@ def _watch(
                 yield stop.of(shell)
 
         def passed(result: ReconcileResult) -> None:
-            if result.unsure:
-                health.failing(clock.now(), "pull requests could not be planned")
-            else:
-                health.good(clock.now())
+            health.passed(clock.now(), result.applied.standstill, unsure=result.unsure)
             show(result, output)
 
         def troubled(error: GitbotError, seconds: int) -> None:

@@ -14,7 +14,7 @@ from gitbot.cli.shared.session import colour, open_read_only, running_options, s
 from gitbot.cli.shared.status_page import table
 from gitbot.errors import Bug, GitbotError, UsageError
 from gitbot.model.text.instants import format_instant
-from gitbot.reports import Paint
+from gitbot.reports import Paint, escape
 
 if TYPE_CHECKING:
     from gitbot.kubernetes.selectors import Scope
@@ -38,7 +38,8 @@ def status(*, where: dict[str, str], request: str, watch: bool, scope: Scope, ou
     that ended are shown for a day. If the base branch has errors, they are the first section, and
     the rest is shown with its newest intents without errors, with exit code 1. If the cluster
     cannot be read, shows what ledger and forge say, with exit code 2; if the forge does not
-    answer, what the clone last fetched, also with exit code 2.
+    answer, what the clone last fetched, also with exit code 2. If nothing can start, the first line
+    says why; exit code 1 unless a person, the circuit breaker or the mode wants it.
     """
     if request and scope.narrows:
         raise UsageError("give REQUEST, or -n and -l, not both")
@@ -50,7 +51,7 @@ def status(*, where: dict[str, str], request: str, watch: bool, scope: Scope, ou
         _print(text, output)
     if result.not_read or stale:
         return 2
-    return 1 if result.broken else 0
+    return 0 if result.healthy else 1
 
 
 def _look(
@@ -68,7 +69,9 @@ def shown(result: StatusResult, output: str, *, stale: bool = False) -> str:
     if output in ("table", "wide"):
         paint = Paint(colour=colour())
         page = table(result, wide=output == "wide", paint=paint, stale=stale)
-        return f"{result.cluster}, mode {result.mode}\n\n{page}"
+        still = f": nothing can start: {result.standstill}" if result.standstill else ""
+        first = escape.terminal(f"{result.cluster}, mode {result.mode}{still}")
+        return f"{first}\n\n{page}"
     if output == "name":
         return "".join(f"{name}\n" for name in _ids(result))
     from gitbot.workflows.ask import status_document  # noqa: PLC0415 - keeps --help quick

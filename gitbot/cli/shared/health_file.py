@@ -1,17 +1,22 @@
 """The health file of `reconcile --watch`, for liveness and readiness probes.
 
 Its modification time is the heartbeat. Its one line begins with `ok` after a good pass, and with
-`failing` while something is out of reach.
+`failing` while gitbot cannot do its work: something is out of reach, or the ledger is lost. If a
+person stopped it, the line is `ok`, with who and why.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gitbot.errors import UsageError
 from gitbot.model.text.instants import format_instant
 from gitbot.reports.escape import terminal
+
+if TYPE_CHECKING:
+    from gitbot.workflows.apply import Standstill
 
 
 class HealthFile:
@@ -29,9 +34,19 @@ class HealthFile:
             except OSError:  # somebody removed it: write it again
                 self._write()
 
-    def good(self, now: int) -> None:
-        self._text = f"ok {format_instant(now)}\n"
+    def good(self, now: int, held: str = "") -> None:
+        why = f" stopped: {terminal(held.splitlines()[0])}" if held else ""
+        self._text = f"ok {format_instant(now)}{why}\n"
         self._write()
+
+    def passed(self, now: int, still: Standstill | None, *, unsure: bool) -> None:
+        """After a pass: `still` is why nothing could start, `unsure` that something has no plan."""
+        if still is not None and not still.healthy:
+            self.failing(now, str(still))
+        elif unsure:
+            self.failing(now, "pull requests could not be planned")
+        else:
+            self.good(now, str(still or ""))
 
     def failing(self, now: int, reason: str) -> None:
         self._text = f"failing {format_instant(now)} {terminal(reason.splitlines()[0])}\n"

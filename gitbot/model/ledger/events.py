@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from msgspec import field
@@ -85,6 +85,9 @@ class Event(Plain, frozen=True, kw_only=True):
     seq: int = 0
     previous: str = ""
 
+    def replace(self, **changes: Any) -> Self:
+        return msgspec.structs.replace(self, **changes)
+
 
 class _Tagged(Event, frozen=True, kw_only=True, tag_field="state"):
     @property
@@ -151,9 +154,6 @@ class MoveChanged(_OfMove, frozen=True, kw_only=True):
 
     state: MoveState
     claim: Claim | None = field(default=None, name="data")  # of state intended
-
-    def replace(self, **changes: Any) -> MoveChanged:
-        return msgspec.structs.replace(self, **changes)
 
 
 class RequestCancelled(_Tagged, frozen=True, kw_only=True, tag="cancelled"):

@@ -12,6 +12,7 @@ from gitbot.errors import (
 )
 from gitbot.execution.cluster_facts import LEDGER, is_of_ledger, ledger_mark
 from gitbot.execution.executor_types import (
+    FORBIDDEN,
     REFUSED,
     STORED_DIFFERENTLY,
     STORED_OTHERWISE,
@@ -99,6 +100,8 @@ def _create(
         if isinstance(error, NotSent) and ticket.late():
             shell.say(f"{effect.event.vm} is not moved: {error}", request=effect.approved.id)
             return ()
+        if isinstance(error, ClusterForbidden):  # a right in one namespace: the others go on
+            return (waits(shell, effect, str(error), FORBIDDEN),)
         if not isinstance(error, ClusterRefused):
             raise
         return _after_trouble(shell, effect, wanted, error)
@@ -126,12 +129,12 @@ def _after_trouble(
         shell.say(f"{effect.event.vm}: {error}", request=effect.approved.id)
         return ()  # the next read of the cluster decides
     if found is not None:
-        return (_waits(shell, effect, f"a migration named {name_of(wanted)} is not gitbot's"),)
+        return (waits(shell, effect, f"a migration named {name_of(wanted)} is not gitbot's"),)
     if IN_FLIGHT in error.message:
         shell.say(f"{effect.event.vm} waits: {error.message}", request=effect.approved.id)
         return ()
     if error.code in MAY_PASS or any(words in error.message for words in QUOTA):
-        return (_waits(shell, effect, error.message),)
+        return (waits(shell, effect, error.message),)
     return (_failed(shell, effect, error.message),)
 
 
@@ -142,10 +145,13 @@ def _is_effect(found: KubernetesObject, wanted: KubernetesObject) -> bool:
     return all(have.get(key) == want.get(key) for key in IDENTITY)
 
 
-def _waits(shell: RunContext, effect: CreateMigration, reason: str) -> MoveChanged:
+def waits(
+    shell: RunContext, effect: CreateMigration, reason: str, outcome: str = REFUSED
+) -> MoveChanged:
+    """The line of a move that was announced and is not sent: it is tried again later."""
     now = _tell(shell, effect, MoveState.WAITING, f"waits: {reason}")
     return effect.event.replace(
-        state=MoveState.WAITING, time=now, outcome=REFUSED, reason=reason, claim=None
+        state=MoveState.WAITING, time=now, outcome=outcome, reason=reason, claim=None
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from gitbot.errors import ClusterError, GitbotError, UsageError
+from gitbot.errors import ClusterError, ClusterForbidden, GitbotError, UsageError
 from gitbot.execution.cluster_facts import is_own
 from gitbot.execution.ledger_folds import (
     BUSY,
@@ -46,6 +46,7 @@ from gitbot.workflows.ledger.writer import Journal, retried
 CLUSTER_PLACE = "in the cluster"
 LEDGER_PLACE = "in the ledger"
 BY_HAND = "kubectl create configmap gitbot-hold -n gitbot --from-literal=reason=stop"
+HOLDER = "deploy/rbac/40-holder.yaml grants taking it back; ask who set it, then resume again"
 PAST_RECALL = frozenset({"PreparingTarget", "TargetReady", "Running"})
 
 
@@ -124,15 +125,16 @@ def _nowhere(trouble: list[str]) -> GitbotError:
 def resume(shell: RunContext, *, reason: str, by: str, accept_ledger: bool = False) -> bool:
     """Remove the stop flag in both places; True if there was one.
 
-    Removes nothing unless both can be read. Raises GitbotError that names the place where the flag
-    remains. `accept_ledger` accepts a ledger that was rolled back.
+    Removes nothing unless both can be read. An absent flag in the cluster needs no right to remove
+    it. Raises GitbotError that names the place where the flag remains. `accept_ledger` accepts a
+    ledger that was rolled back.
     """
     if not by:
         raise UsageError("resume needs a name", hint="give your name with --by")
     try:
         in_ledger = bool(stop_flag(shell.ledger_store.read(), shell.cluster_name))
-        was_set = shell.cluster.hold_flag() is not None or in_ledger
-        shell.cluster.set_hold_flag(None)
+        flag = shell.cluster.hold_flag()
+        remains = _remove_flag(shell.cluster) if flag is not None else None
     except GitbotError as error:
         raise GitbotError(f"not resumed, the stop flag stays as it was: {error}") from error
     try:
@@ -144,7 +146,19 @@ def resume(shell: RunContext, *, reason: str, by: str, accept_ledger: bool = Fal
         ) from error
     if accept_ledger:
         accept_current_ledger(shell)
-    return was_set
+    if remains is not None:
+        what = f"half resumed: {LEDGER_PLACE} nothing stops any more, but the flag {CLUSTER_PLACE}"
+        raise GitbotError(f"{what} remains: {flag or 'no reason'} ({remains.message})", hint=HOLDER)
+    return in_ledger or flag is not None
+
+
+def _remove_flag(cluster: Cluster) -> ClusterForbidden | None:
+    """Remove the flag in the cluster; the refusal if other people set it and hold the right."""
+    try:
+        cluster.set_hold_flag(None)
+    except ClusterForbidden as error:
+        return error
+    return None
 
 
 def resume_ledger(shell: RunContext, *, reason: str, by: str, said_at: int) -> bool:

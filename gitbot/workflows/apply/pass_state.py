@@ -18,7 +18,7 @@ from gitbot.workflows.apply.waiting import Stages
 from gitbot.workflows.approval.read_approvals import Approvals
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
-from gitbot.workflows.core.stop_conditions import observe_mode_reason
+from gitbot.workflows.core.stop_conditions import observe_mode_reason, standstill
 from gitbot.workflows.ledger.writer import Journal
 
 OnLook = Callable[[ClusterSnapshot], None]
@@ -55,6 +55,15 @@ class PassState:
     requests: set[str] = field(default_factory=set)  # requests that had moves left during this pass
     on_look: OnLook | None = None
     on_report: OnReport | None = None
+    not_allowed: dict[str, None] = field(default_factory=dict)  # what rights or webhooks refused
+
+    def refuse(self, text: str) -> bool:
+        """Note and say once what the cluster refuses; True if it is new in this pass."""
+        is_new = text not in self.not_allowed
+        if is_new:
+            self.not_allowed[text] = None
+            self.shell.say(text)
+        return is_new
 
     @property
     def source_stop(self) -> str:
@@ -82,4 +91,6 @@ class PassState:
             interrupted=self.shell.interrupted(),
             approvals=self.approvals,
             nodes=tuple(dict.fromkeys(self.nodes)),
+            not_allowed=tuple(self.not_allowed),
+            standstill=standstill(self.stop, self.journal.ledger, self.shell.cluster_name),
         )

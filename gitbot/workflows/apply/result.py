@@ -9,7 +9,7 @@ from gitbot.execution.executor_types import OutdatedGroup, SetUnschedulable, Wai
 from gitbot.model.ledger.events import MoveState, NodeChanged
 from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.read_approvals import Approvals
-from gitbot.workflows.core.stop_conditions import UnknownStop
+from gitbot.workflows.core.stop_conditions import Standstill, UnknownStop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,8 @@ class ApplyResult:
     `base` is the commit of the base branch at the last step; "" if there was none. `unfinished`:
     the pass ran out of time and another one has work at once. `interrupted`: a signal ended it; the
     next pass continues, and nothing is lost. `not_planned` are requests of the base branch without
-    an approved plan; a pass leaves them to its caller.
+    an approved plan; a pass leaves them to its caller. `not_allowed` is what the cluster refused:
+    each waits by itself.
     """
 
     base: str = ""
@@ -49,6 +50,8 @@ class ApplyResult:
     approvals: Approvals = field(default_factory=lambda: Approvals(approved=(), refused=()))
     not_planned: tuple[NotPlanned, ...] = ()
     nodes: tuple[NodeDone, ...] = ()
+    standstill: Standstill | None = None
+    not_allowed: tuple[str, ...] = ()
 
     @property
     def refused(self) -> tuple[NotApproved, ...]:

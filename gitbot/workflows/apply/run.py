@@ -9,18 +9,19 @@ from __future__ import annotations
 from contextlib import suppress
 from enum import Enum, auto
 
-from gitbot.errors import ClusterRefused, ConflictError, ForgeError, GitbotError
+from gitbot.errors import ClusterForbidden, ClusterRefused, ConflictError, ForgeError, GitbotError
 from gitbot.execution.claims import FENCE, TOO_LATE, with_claims
 from gitbot.execution.executor_types import (
+    FORBIDDEN,
     STORED_DIFFERENTLY,
     CreateMigration,
     DeleteMigration,
+    Effect,
     ExecutorInput,
     LabelNode,
     SetUnschedulable,
     Steps,
 )
-from gitbot.execution.ledger_folds import ledger_stop, unknown_events_reason
 from gitbot.execution.next_steps import next_steps
 from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -32,6 +33,7 @@ from gitbot.workflows.apply.effects import (
     perform_effect,
     reason_to_skip,
     report_moves,
+    waits,
     with_last_event,
 )
 from gitbot.workflows.apply.pass_progress import show_how_far
@@ -48,8 +50,20 @@ from gitbot.workflows.approval.judged_merges import to_write
 from gitbot.workflows.approval.read_approvals import Approvals, begun_approvals, read_approvals
 from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext, base_head
-from gitbot.workflows.core.stop_conditions import UNREADABLE, UnknownStop, cluster_stop, forge_skew
-from gitbot.workflows.ledger.anchor import read_anchor, write_cluster_anchor, write_forge_anchor
+from gitbot.workflows.core.stop_conditions import (
+    UNREADABLE,
+    UnknownStop,
+    cluster_stop,
+    forge_skew,
+    ledger_stop,
+    outdated,
+)
+from gitbot.workflows.ledger.anchor import (
+    mark_cluster,
+    read_anchor,
+    write_cluster_anchor,
+    write_forge_anchor,
+)
 from gitbot.workflows.ledger.writer import LOST_RACES, Journal, retried
 from gitbot.workflows.pulls.statuses import write_refusals, write_statuses
 
@@ -187,6 +201,8 @@ def _begin(
         on_report=on_report,
     )
     run.anchored = write_cluster_anchor(shell, journal, run.anchored)
+    if not older:
+        mark_cluster(shell, anchor)
     return run
 
 
@@ -196,7 +212,7 @@ def _run_step(run: PassState, *, start: bool) -> _NextLook:
     ledger = _read_again(run)
     # lines of a newer gitbot, or lines that are missing, may say what has been done already:
     # without them even an observation could be wrong
-    run.stop = unknown_events_reason(ledger, shell.cluster_name) or run.older
+    run.stop = outdated(ledger, shell.cluster_name) or run.older
     if run.stop:
         return _NextLook.NOTHING
     run.stop = stop_reason(run, start=start)
@@ -338,7 +354,7 @@ def _reread_stop_reason(run: PassState) -> str:
 
 def _act(run: PassState, view: ExecutorInput, steps: Steps, *, began: float) -> bool:
     acted, head = False, run.journal.ledger.head
-    refused: dict[RequestId, ClusterRefused] = {}
+    refused: dict[RequestId, str] = {}
     for effect in steps.effects:
         if run.shell.interrupted():  # the next pass performs what the ledger announces
             return acted
@@ -355,25 +371,48 @@ def _act(run: PassState, view: ExecutorInput, steps: Steps, *, began: float) -> 
             if older or base_head(run.shell) != run.base.commit:
                 # the decision was made on an older base, or about nodes on an older ledger
                 return True
-        if isinstance(effect, CreateMigration) and effect.approved.id in refused:
-            continue  # A node that could not be cordoned must not be emptied.
-        if isinstance(effect, CreateMigration) and (
-            reason := reason_to_skip(run.shell, view, run.journal.seen, effect)
-        ):
-            run.shell.say(f"{effect.event.vm} is not moved: {reason}", request=effect.approved.id)
-            continue
-        if isinstance(effect, SetUnschedulable):
-            acted = True
-            try:
-                run.nodes += cordon(run.shell, effect)
-            except ClusterRefused as error:
-                refused[effect.request] = error
-            continue
-        outcome = perform_effect(run.shell, run.base, effect, run.tickets, run.journal.ledger)
-        run.journal.note(*outcome)
-        run.created += sum(event.state is MoveState.CREATED for event in outcome)
-        run.states.update(str(event.state) for event in outcome if event.state in FINAL_STATES)
-        acted = acted or not isinstance(effect, LabelNode)
-    if refused:  # raised last, so that other requests continue
-        raise next(iter(refused.values()))
+        acted = _send(run, view, effect, refused) or acted
     return acted
+
+
+def _send(
+    run: PassState, view: ExecutorInput, effect: Effect, refused: dict[RequestId, str]
+) -> bool:
+    """Send one effect; True if the cluster should be read again soon.
+
+    A refusal concerns this effect alone: `refused` has the requests whose node has no cordon.
+    """
+    if isinstance(effect, SetUnschedulable):
+        return _cordon(run, effect, refused)
+    if isinstance(effect, CreateMigration):
+        if why := refused.get(effect.approved.id):
+            # A node that could not be cordoned must not be emptied.
+            run.tickets.of(effect).refused()
+            run.journal.note(waits(run.shell, effect, why, FORBIDDEN))
+            return False
+        if reason := reason_to_skip(run.shell, view, run.journal.seen, effect):
+            run.shell.say(f"{effect.event.vm} is not moved: {reason}", request=effect.approved.id)
+            return False
+    try:
+        outcome = perform_effect(run.shell, run.base, effect, run.tickets, run.journal.ledger)
+    except ClusterForbidden as error:
+        if not isinstance(effect, DeleteMigration):
+            raise
+        return run.refuse(f"{effect.name} cannot be withdrawn: {error}")
+    run.journal.note(*outcome)
+    run.created += sum(event.state is MoveState.CREATED for event in outcome)
+    run.states.update(str(event.state) for event in outcome if event.state in FINAL_STATES)
+    for event in outcome:
+        if event.outcome == FORBIDDEN:
+            run.refuse(f"{event.vm} waits: {event.reason}")
+    return not isinstance(effect, LabelNode)
+
+
+def _cordon(run: PassState, effect: SetUnschedulable, refused: dict[RequestId, str]) -> bool:
+    try:
+        run.nodes += cordon(run.shell, effect)
+    except (ClusterForbidden, ClusterRefused) as error:
+        did = "cordoned" if effect.unschedulable else "uncordoned"
+        refused[effect.request] = f"{effect.node} cannot be {did}: {error}"
+        return run.refuse(refused[effect.request])
+    return True

@@ -24,6 +24,7 @@ from gitbot.reports import Section, escape, fit
 from gitbot.workflows.ask.audit_trend import audit_lines
 from gitbot.workflows.ask.maintenance import NodesByOccurrence, nodes_of
 from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.stop_conditions import standstill
 from gitbot.workflows.pulls.statuses import MEMORY
 
 LIMIT = 60_000  # bytes, below GitHub's 65,536 characters
@@ -63,13 +64,15 @@ def write_dashboard(
     cluster = shell.cluster_name
     moves = any(not isinstance(event, ForeignMove) for event in ledger.requests(cluster))
     acted = moves or occurrences_of(ledger, cluster) or concerns_of(ledger, cluster)
-    if not (acted or ledger.audits(cluster)):
+    still = standstill(stop, ledger, cluster)
+    works = still is None or still.healthy  # a ledger that was lost has nothing to show but this
+    if works and not (acted or ledger.audits(cluster)):
         return
     try:
         facts = DashboardFacts(
             cluster=cluster,
             now=shell.clock.now(),
-            stop=stop,
+            stop=str(still or ""),
             records=fold_requests(ledger, cluster),
             nodes=nodes_of(ledger, cluster),
             waiting=waiting,

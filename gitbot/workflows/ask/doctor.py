@@ -11,7 +11,7 @@ from typing import Protocol
 from gitbot.execution.cluster_facts import ClusterFacts
 from gitbot.execution.ledger_folds import stop_flag, window_as_merged
 from gitbot.intents import MaintenanceWindowSpec
-from gitbot.kubernetes.objects import at
+from gitbot.kubernetes.objects import at, name_of
 from gitbot.kubevirt.kubevirt_object import version_of
 from gitbot.kubevirt.limits import limits_of
 from gitbot.kubevirt.versions import SAFE
@@ -27,18 +27,29 @@ from gitbot.workflows.ask.maintenance import cordon_of, nodes_of
 from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.published_snapshots import snapshot_branch
-from gitbot.workflows.core.stop_conditions import MAX_SKEW
+from gitbot.workflows.core.stop_conditions import (
+    MAX_SKEW,
+    UnknownStop,
+    cluster_flag,
+    outdated,
+    standstill,
+)
+from gitbot.workflows.ledger.anchor import read_anchor
 from gitbot.workflows.ledger.kept_plans import UNAPPROVED_BYTES, no_room, unapproved_bytes
 
 RBAC = "deploy/rbac"
 APPLY_RBAC = f"kubectl apply -k {RBAC}"
+_RESUME = 'gitbot resume --reason "..."'
 
 
 class Questions(Protocol):
     """Questions to a cluster about rights and KubeVirt; answers are words for people."""
 
-    def missing(self, group: str) -> tuple[str, ...]:
-        """Rights of a group (read, stop-flag, move, nodes) that the account lacks."""
+    def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:
+        """Rights of a group (read, stop-flag, move, nodes) that the account lacks.
+
+        A namespace asks for rights that need to hold only there.
+        """
 
     def excess(self) -> tuple[str, ...]:
         """Rights that the account has and gitbot never uses."""
@@ -55,6 +66,7 @@ def repository_checks(shell: RunContext, *, rehearse: Callable[[], None]) -> tup
     return (
         *asked("configuration/base", lambda: _base(shell)),
         *asked("ledger/read", lambda: _ledger(shell)),
+        *asked("ledger/anchor", lambda: _anchor(shell, ask_cluster=False)),
         *asked("ledger/push", lambda: _push(rehearse)),
         *asked("snapshot/published", lambda: _snapshot(shell)),
         *asked("forge/owners", lambda: _owners(shell)),
@@ -88,7 +100,10 @@ def _ledger(shell: RunContext) -> Iterable[Check]:
     ledger = shell.ledger_store.read()
     count = len(ledger.events)
     words = f"{count} {'entry' if count == 1 else 'entries'}, the chain is whole"
-    yield passed("ledger/read", words)
+    if newer := outdated(ledger, shell.cluster_name):
+        yield failed("ledger/read", newer, "install the gitbot that wrote it, or a newer one")
+    else:
+        yield passed("ledger/read", words)
     yield _ledger_room(shell, ledger)
     enforces = readable_base(shell).engine.settings.applies
     if enforces and not any(
@@ -98,11 +113,31 @@ def _ledger(shell: RunContext) -> Iterable[Check]:
             f"write mode: Observe in {CONFIGURATION_FILE} for the first days: plans without effect"
         )
         yield warned("configuration/first-days", "nothing was moved yet, and mode is Enforce", fix)
-    reason = stop_flag(ledger, shell.cluster_name)
-    if reason:
-        yield warned(
-            "ledger/hold", f"everything is stopped: {reason}", 'gitbot resume --reason "..."'
-        )
+    if reason := stop_flag(ledger, shell.cluster_name):
+        held = standstill(reason, ledger, shell.cluster_name)
+        yield warned("ledger/hold", f"everything is stopped: {held}", _RESUME)
+
+
+def _anchor(shell: RunContext, *, ask_cluster: bool = True) -> Iterable[Check]:
+    """The last line that the forge, or cluster and forge, know of the ledger."""
+    name = "cluster/anchor" if ask_cluster else "ledger/anchor"
+    anchor = read_anchor(shell, ask_cluster=ask_cluster)
+    missed = anchor.stop(shell.ledger_store.read())
+    if missed:
+        yield failed(name, missed, "gitbot ledger verify; restore the branch")
+    elif anchor.known:
+        yield passed(name, f"the ledger has the line that {' and '.join(anchor.known)} know")
+    elif ask_cluster:
+        yield passed(name, "the ledger has no anchor yet")
+
+
+def _flag(shell: RunContext) -> Iterable[Check]:
+    """The stop flag in the cluster, which also `kubectl create configmap` sets."""
+    if reason := cluster_flag(shell):
+        wrong = isinstance(reason, UnknownStop)
+        words = reason if wrong else f"everything is stopped by gitbot/gitbot-hold: {reason}"
+        fix = f"{APPLY_RBAC}; see cluster/stop-flag" if wrong else _RESUME
+        yield (failed if wrong else warned)("cluster/hold", words, fix)
 
 
 def _ledger_room(shell: RunContext, ledger: Ledger) -> Check:
@@ -169,7 +204,9 @@ def cluster_checks(shell: RunContext, questions: Questions) -> tuple[Check, ...]
         return found  # the cluster will not answer the rest either
     return (
         *found,
-        *rights_checks(questions, readable_base(shell).engine.settings),
+        *rights_checks(questions, readable_base(shell).engine.settings, lambda: _namespaces(shell)),
+        *asked("cluster/hold", lambda: _flag(shell)),
+        *asked("cluster/anchor", lambda: _anchor(shell)),
         *asked("cluster/nodes", lambda: _nodes(shell, questions)),
         *asked("kubevirt/version", lambda: _kubevirt(shell)),
         *asked("cluster/cordons", lambda: _cordons(shell)),
@@ -197,20 +234,35 @@ _GRANTS = (
 )
 
 
-def rights_checks(questions: Questions, settings: Settings) -> tuple[Check, ...]:
-    """What a cluster alone can answer, when the forge and its repository are out of reach."""
+def _namespaces(shell: RunContext) -> tuple[str, ...]:
+    """The namespaces that have VMIs."""
+    found = shell.cluster.snapshot().of("VirtualMachineInstance")
+    return tuple(sorted({name_of(item).namespace for item in found}))
+
+
+def rights_checks(
+    questions: Questions, settings: Settings, namespaces: Callable[[], tuple[str, ...]] = tuple
+) -> tuple[Check, ...]:
+    """What a cluster alone can answer, when the forge and its repository are out of reach.
+
+    `namespaces` are those of VMs: the mover may be bound in each of them, or in all.
+    """
     return (
-        *asked("cluster/read", lambda: _rights(questions, settings)),
+        *asked("cluster/read", lambda: _rights(questions, settings, namespaces)),
         *asked("cluster/too-much", lambda: _excess(questions)),
         *asked("kubevirt/pins", lambda: _pins(questions)),
     )
 
 
-def _rights(questions: Questions, settings: Settings) -> Iterable[Check]:
+def _rights(
+    questions: Questions, settings: Settings, namespaces: Callable[[], tuple[str, ...]]
+) -> Iterable[Check]:
     for name, group, role, good in _GRANTS:
         missing = questions.missing(group)
         fix = f"a cluster administrator gives it: {APPLY_RBAC}, or binds role {role} to the account"
-        if not missing:
+        if missing and group == "move" and (bound := _bound(questions, namespaces())):
+            yield bound
+        elif not missing:
             yield passed(name, good)
         elif group == "move" and not settings.applies:
             message = f"not allowed: {', '.join(missing)}; mode Observe does not need it"
@@ -220,6 +272,19 @@ def _rights(questions: Questions, settings: Settings) -> Iterable[Check]:
             yield warned(name, message, fix)
         else:
             yield failed(name, f"not allowed: {', '.join(missing)}", fix)
+
+
+def _bound(questions: Questions, namespaces: tuple[str, ...]) -> Check | None:
+    """The answer if RoleBindings give the right to move in some namespaces; None if in none."""
+    lacking = [name for name in namespaces if questions.missing("move", name)]
+    given = [name for name in namespaces if name not in lacking]
+    if not given:
+        return None
+    words = f"gitbot may create and delete migrations in {', '.join(given)}"
+    if not lacking:
+        return passed("cluster/move", words)
+    fix = f"bind ClusterRole gitbot-mover ({RBAC}/30-mover.yaml) there, or move no VM of theirs"
+    return warned("cluster/move", f"{words}, and not in {', '.join(lacking)}", fix)
 
 
 def _nodes(shell: RunContext, questions: Questions) -> Iterable[Check]:

@@ -39,7 +39,7 @@ def verified(shell: RunContext) -> tuple[Ledger, Anchor]:
     anchor = read_anchor(shell)
     ledger = shell.ledger_store.read()
     check_plans(ledger)
-    if missed := anchor.missed(ledger):
+    if missed := anchor.moved(ledger) or anchor.missed(ledger):
         raise LedgerError(missed)
     return ledger, anchor
 

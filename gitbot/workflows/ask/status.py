@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from gitbot.errors import ClusterError, UsageError
 from gitbot.execution.admit_plans import can_admit, is_known
-from gitbot.execution.executor_types import Approved, Waiting
+from gitbot.execution.executor_types import FORBIDDEN, Approved, Waiting
 from gitbot.execution.ledger_folds import fold_nodes, window_as_merged
 from gitbot.execution.request_records import MoveRecord, RequestRecord, RequestState, fold_requests
 from gitbot.kubernetes.names import NamespacedName
@@ -22,10 +22,10 @@ from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
 from gitbot.workflows.ask.next_openings import EMPTY, NextOpening, is_empty, next_openings
 from gitbot.workflows.ask.open_pulls import before_merge, changing_intents, concern_of, is_own
 from gitbot.workflows.ask.policy_waivers import PolicyWaiver, exceptions
-from gitbot.workflows.ask.stop_lines import ENFORCE, RESUME, StopLine, stop_lines
+from gitbot.workflows.ask.stop_lines import ENFORCE, stop_lines
 from gitbot.workflows.core.base_branch import ReadableBase, readable_base
 from gitbot.workflows.core.context import RunContext
-from gitbot.workflows.core.stop_conditions import observe_mode_reason
+from gitbot.workflows.core.stop_conditions import Standstill, observe_mode_reason
 from gitbot.workflows.current_state import CurrentState, read_current_state
 from gitbot.workflows.propose import Away, away_from_home, not_planned
 
@@ -109,7 +109,7 @@ class StatusResult:
     before_merge: Mapping[int, str] = field(default_factory=dict)
     commit: str = ""
     broken: tuple[str, ...] = ()
-    stops: tuple[StopLine, ...] = ()
+    stops: tuple[Standstill, ...] = ()
     away: tuple[Away, ...] = ()
     openings: tuple[NextOpening, ...] = ()
     owners: tuple[Unconsented, ...] = ()
@@ -120,6 +120,16 @@ class StatusResult:
     not_read: str = ""
     zone: str = "UTC"
     mode: str = "Enforce"
+
+    @property
+    def standstill(self) -> Standstill | None:
+        """Why nothing can start, apart from the mode; None if something may."""
+        return next((item for item in self.stops if item.next_command != ENFORCE), None)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether gitbot can do its work; a hold and mode Observe are decisions of people."""
+        return all(item.healthy for item in self.stops)
 
     def next_of(self, pull: PullRequest) -> str:
         return self.before_merge.get(pull.number, f"review and merge {pull.url or 'it'}")
@@ -277,9 +287,11 @@ def _move(record: MoveRecord, waiting: Waiting | None) -> MoveStatus:
 
 def _next(seen: CurrentState, record: RequestRecord) -> str:
     if seen.stop and not record.finished:
-        return "" if seen.ledger.unknown(seen.problem.cluster) else RESUME
+        return seen.standstill.next_command if seen.standstill else ""
     if any(item.request == record.id for item in seen.steps.stale):
         return "gitbot propose"
+    if any(_lacks_right(move) for move in record.moves.values()):
+        return "gitbot doctor"
     failed = [move for move in record.moves.values() if move.state is MoveState.FAILED]
     if failed and record.finished and _leaves_together(seen, record):
         return f"gitbot propose, to finish it, or gitbot cancel {record.id}, to send the VMs back"
@@ -297,6 +309,10 @@ def _leaves_together(seen: CurrentState, record: RequestRecord) -> bool:
     nodes = fold_nodes(seen.ledger, cluster=cluster, occurrence=occurrence)
     draining = any(node.state is NodeState.DRAINING for node in nodes.values())
     return begun is not None and begun.together and draining
+
+
+def _lacks_right(move: MoveRecord) -> bool:
+    return move.state is MoveState.WAITING and move.outcome == FORBIDDEN
 
 
 def not_applied(seen: CurrentState, cluster: str) -> tuple[NotApplied, ...]:
@@ -322,4 +338,4 @@ def apply_command(seen: CurrentState) -> str:
     """The command that carries on with approved work."""
     if not seen.base.settings.applies:
         return ENFORCE
-    return RESUME if seen.stop else "gitbot apply"
+    return seen.standstill.next_command if seen.standstill else "gitbot apply"

@@ -46,7 +46,8 @@ class RunContext:
     `several`: the configuration has more clusters, so statuses must name theirs. `interrupted`: a
     signal asked the run to end; it records what it started, and starts nothing more. `executor` is
     this process's name in the ledger; `seconds` never steps back. `ledger_name` distinguishes this
-    repository's ledger from others on the same cluster. `reading` reads and `planning` plans
+    repository's ledger from others on the same cluster; `clusters` are all names of the
+    configuration. `reading` reads and `planning` plans
     untrusted heads, `plan_apart` plans concerns (see `plan`); None: this process, without a limit.
     """
 
@@ -65,6 +66,7 @@ class RunContext:
     interrupted: Callable[[], bool] = field(default=lambda: False)
     executor: str = ""
     ledger_name: str = "ledger"
+    clusters: tuple[str, ...] = ()
     seconds: Callable[[], float] | None = None
     planning: Callable[..., Any] | None = None
     reading: Callable[..., Any] | None = None

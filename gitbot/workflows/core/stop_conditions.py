@@ -6,13 +6,20 @@ differences between the clocks; with a large one, the order of events is unknown
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gitbot.errors import GitbotError
 from gitbot.execution.claims import SKEW_SECONDS
+from gitbot.execution.ledger_folds import stop_flag, unknown_events_reason
+from gitbot.model.ledger.events import StopSet
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.text.instants import format_instant
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.settings import Settings
 from gitbot.workflows.core.context import RunContext
 
 MAX_SKEW = SKEW_SECONDS
+RESUME = "gitbot resume"
 UNREADABLE = "the stop flag cannot be read"
 SKEWED = "the API server's clock is"
 FORGE_SKEWED = "the forge's clock is"
@@ -25,6 +32,70 @@ class UnknownStop(str):
     """
 
     __slots__ = ()
+    next_command = "gitbot doctor"
+
+
+class LedgerStop(UnknownStop):
+    """Why the ledger cannot be trusted: it was deleted, rolled back, or replaced."""
+
+    __slots__ = ()
+    next_command = "gitbot ledger verify"
+
+
+class MovedStop(LedgerStop):
+    """Why the ledger is another one: cluster or repository have a new name or address."""
+
+    __slots__ = ()
+    next_command = "gitbot ledger adopt"
+
+
+class OutdatedStop(UnknownStop):
+    """Why this version of gitbot does not understand the ledger: only an update helps."""
+
+    __slots__ = ()
+    next_command = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standstill:
+    """Why nothing can start. `by` and `since` (seconds UTC) are "" and 0 if unknown.
+
+    It is `healthy` if a person, the circuit breaker or the configuration wants it; otherwise gitbot
+    cannot do its work.
+    """
+
+    reason: str
+    healthy: bool
+    by: str = ""
+    since: int = 0
+    next_command: str = ""
+
+    def __str__(self) -> str:
+        since = f"since {format_instant(self.since)}" if self.since else ""
+        who = ", ".join(part for part in (self.by, since) if part)
+        return f"{self.reason} ({who})" if who else self.reason
+
+
+def standstill(stop: str, ledger: Ledger, cluster: str) -> Standstill | None:
+    """The one answer to whether and why nothing can start; None if something may."""
+    if not stop:
+        return None
+    if isinstance(stop, UnknownStop):
+        return Standstill(reason=str(stop), healthy=False, next_command=stop.next_command)
+    last = ledger.stops(cluster)[-1:]
+    if last and isinstance(last[0], StopSet) and stop == stop_flag(ledger, cluster):
+        by, since = last[0].author, last[0].time
+        return Standstill(reason=stop, healthy=True, by=by, since=since, next_command=RESUME)
+    return Standstill(reason=stop, healthy=True, next_command=RESUME)
+
+
+def ledger_stop(ledger: Ledger, cluster: str) -> str:
+    """Why the ledger's own content lets nothing start; "" if it does."""
+    return outdated(ledger, cluster) or stop_flag(ledger, cluster)
+
+
+def outdated(ledger: Ledger, cluster: str) -> str:
+    return OutdatedStop(unknown_events_reason(ledger, cluster))
 
 
 def observe_mode_reason(settings: Settings) -> str:

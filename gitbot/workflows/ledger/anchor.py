@@ -8,19 +8,28 @@ starts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypedDict
 
-from gitbot.errors import ClusterForbidden, ClusterRefused, ForgeError, GitbotError
+from gitbot.errors import ClusterError, ClusterForbidden, ClusterRefused, ForgeError, GitbotError
+from gitbot.execution.cluster_facts import is_own
+from gitbot.execution.request_records import fold_requests
+from gitbot.kubernetes.objects import annotations_of, name_of
+from gitbot.model.ledger.events import LedgerEvent
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.text.wording import shortened
 from gitbot.ports.forge import CheckRun, CheckState
 from gitbot.published.ledger_lines import encode_event, line_digest
 from gitbot.workflows.core.context import RunContext, base_head, status_name
-from gitbot.workflows.core.stop_conditions import UnknownStop
+from gitbot.workflows.core.stop_conditions import LedgerStop, MovedStop, UnknownStop
 from gitbot.workflows.ledger.writer import Journal
 
 ACCEPT = "gitbot resume --accept-ledger"
+ADOPT = "gitbot ledger adopt"
+CLUSTER = ".cluster"  # ends the key that says what a ledger calls the cluster
+HANDED_OVER = "adopted by "  # begins the anchor of a ledger that another one continues
 WITHOUT = "the ledger has no anchor in the cluster: deploy/rbac/optional-ledger-anchor.yaml"
 NOT_FOUND = 404
 UNREADABLE = "the ledger's anchor cannot be read"
@@ -43,6 +52,8 @@ def anchor_of(ledger: Ledger) -> str:
 def rollback_reason(ledger: Ledger, anchor: str, *, who: str = "the cluster") -> str:
     """Why the ledger does not continue the anchored one; "" if it does."""
     number = anchor.partition(" ")[0]
+    if anchor.startswith(HANDED_OVER):
+        return f"the ledger was {anchor}, which goes on with it. Remove this copy of gitbot"
     if not number.isdecimal():
         what = f"the ledger's anchor that {who} has is damaged: {shortened(anchor, 80)!r}"
         return f"{what}. If the ledger is whole, accept it as it is with `{ACCEPT}`"
@@ -58,6 +69,13 @@ def rollback_reason(ledger: Ledger, anchor: str, *, who: str = "the cluster") ->
     )
 
 
+class Names(TypedDict):
+    """The names of a configuration, as fields of an anchor."""
+
+    called: str
+    clusters: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
     """The anchors of cluster and forge: a line, none (""), or why it cannot be read.
@@ -68,10 +86,17 @@ class Anchor:
     head: str | None = ""  # the cluster's; None: no right to read it
     trouble: str = ""
     forge: str = ""
+    is_known: bool = True  # whether the cluster has an entry of this ledger, perhaps without a line
+    others: Mapping[str, str] = field(default_factory=dict)  # of other ledgers on the cluster
+    cluster: str = ""  # what this ledger calls the cluster
+    called: str = ""  # what the configuration calls it
+    clusters: tuple[str, ...] = ()  # all names of the configuration
 
     def stop(self, ledger: Ledger) -> str:
         """Why nothing may start on this ledger; "" if it may."""
-        return UnknownStop(self.trouble or self.missed(ledger))
+        if not self.trouble and (moved := self.moved(ledger)):
+            return MovedStop(moved)
+        return UnknownStop(self.trouble) or LedgerStop(self.missed(ledger))
 
     @property
     def known(self) -> dict[str, str]:
@@ -79,22 +104,90 @@ class Anchor:
         places = {"the cluster": self.head, "the forge": self.forge}
         return {who: head for who, head in places.items() if head}
 
+    def moved(self, ledger: Ledger) -> str:
+        """Why repository or cluster are not those that the ledger was for; "" if they are.
+
+        Then a request that is finished under the other name or address would be a new one here.
+        """
+        if names := self.former_names(ledger):
+            what = f"the ledger has requests of {', '.join(names)}, and the configuration calls the"
+            return f"{what} cluster {self.called}. If it was renamed, accept it with `{ADOPT}`"
+        if self.head is None or self.is_known:
+            return ""
+        for repository, line in sorted(self.others.items()):
+            if not rollback_reason(ledger, line):
+                what = f"the cluster knows this ledger as that of {repository}: it was moved "
+                return f"{what}or copied. If this one shall go on, accept it with `{ADOPT}`"
+        if self.others:
+            what = f"the cluster knows another ledger ({', '.join(sorted(self.others))}), and this"
+            what += " one does not continue it"
+            return f"{what}. Restore branch gitbot/ledger, or accept a second one with `{ADOPT}`"
+        return ""
+
+    def former_names(self, ledger: Ledger) -> tuple[str, ...]:
+        """What the ledger may call this cluster, if the configuration calls it otherwise."""
+        if self.cluster:
+            return () if self.cluster == self.called else (self.cluster,)
+        if not self.clusters:
+            return ()
+        found = {file.split("/")[1] for file in map(_file_of, ledger.of("requests/"))}
+        return () if self.called in found else tuple(sorted(found.difference(self.clusters)))
+
     def missed(self, ledger: Ledger) -> str:
         """Which anchored line the ledger lacks, and what to do; "" if it has all anchored lines."""
         found = (rollback_reason(ledger, head, who=who) for who, head in self.known.items())
         return next(filter(None, found), "")
 
 
-def read_anchor(shell: RunContext, *, ask_forge: bool = True) -> Anchor:
+def read_anchor(shell: RunContext, *, ask_forge: bool = True, ask_cluster: bool = True) -> Anchor:
     """Raises ForgeError, RepositoryError."""
     forge = _on_forge(shell) if ask_forge else ""
+    named: Names = {"called": shell.cluster_name, "clusters": shell.clusters}
+    if not ask_cluster:
+        return Anchor(**named, head=None, forge=forge)
     try:
-        return Anchor(head=shell.cluster.ledger_anchor(shell.ledger_name) or "", forge=forge)
+        found = shell.cluster.ledger_anchors()
     except ClusterForbidden:
         shell.say(WITHOUT)
-        return Anchor(head=None, forge=forge)
+        return Anchor(**named, head=None, forge=forge)
     except GitbotError as error:
-        return Anchor(trouble=f"{UNREADABLE}: {error}", forge=forge)
+        return Anchor(**named, trouble=f"{UNREADABLE}: {error}", forge=forge)
+    name = shell.ledger_name
+    return Anchor(
+        **named,
+        head=found.get(name, ""),
+        forge=forge,
+        is_known=name in found,
+        others={key: line for key, line in found.items() if _is_other(key, line, name)},
+        cluster=found.get(f"{name}{CLUSTER}", ""),
+    )
+
+
+def missing_branch(shell: RunContext) -> str:
+    """Why the ledger should have a branch, by its anchors; "" if it may be a new one.
+
+    A job without access to the cluster asks the forge alone.
+    """
+    anchor = read_anchor(shell)
+    return anchor.moved(Ledger()) or anchor.missed(Ledger())
+
+
+def _file_of(event: LedgerEvent) -> str:
+    return event.file
+
+
+def mark_cluster(shell: RunContext, anchor: Anchor) -> None:
+    """Note what this ledger calls the cluster, beside an anchor of before that was noted."""
+    if anchor.head and not anchor.cluster:
+        with suppress(GitbotError):
+            shell.cluster.set_ledger_anchor(f"{shell.ledger_name}{CLUSTER}", shell.cluster_name)
+
+
+def _is_other(key: str, line: str, name: str) -> bool:
+    """Whether an entry is that of another ledger that has a line, and still goes on."""
+    if key == name or key.endswith(CLUSTER):
+        return False
+    return bool(line) and not line.startswith(HANDED_OVER)
 
 
 def _on_forge(shell: RunContext) -> str:
@@ -127,13 +220,40 @@ def _set_on_forge(shell: RunContext, head: str, base: str) -> None:
 
 
 def accept_current_ledger(shell: RunContext) -> None:
-    """Accept the ledger as it is, even if it was rolled back."""
-    head = anchor_of(shell.ledger_store.read())
+    """Accept the ledger as it is, even if it was rolled back, and say what it lacks."""
+    anchor, ledger = read_anchor(shell), shell.ledger_store.read()
+    for line in (*_lost_lines(anchor, ledger), *_lost_migrations(shell, ledger)):
+        shell.say(f"accepted: {line}")
+    head = anchor_of(ledger)
     with suppress(ClusterForbidden):
         # otherwise there may be no namespace for one
-        if shell.cluster.ledger_anchor(shell.ledger_name):
+        if shell.cluster.ledger_anchors().get(shell.ledger_name):
             shell.cluster.set_ledger_anchor(shell.ledger_name, head)
     _set_on_forge(shell, head or EMPTY, base_head(shell))
+
+
+def _lost_lines(anchor: Anchor, ledger: Ledger) -> Iterator[str]:
+    last = ledger.events[-1].seq if ledger.events else 0
+    for who, head in anchor.known.items():
+        number = head.partition(" ")[0]
+        if not rollback_reason(ledger, head, who=who):
+            continue
+        if number.isdecimal() and int(number) > last:
+            yield f"lines {last + 1} to {number} are missing, as {who} knows"
+        else:
+            yield f"line {number} is another one than {who} knows"
+
+
+def _lost_migrations(shell: RunContext, ledger: Ledger) -> Iterator[str]:
+    """Migrations of gitbot in the cluster that no line names: what the lost lines were about."""
+    records = fold_requests(ledger, shell.cluster_name).values()
+    known = {name for item in records for move in item.moves.values() for name in move.effects}
+    with suppress(ClusterError):
+        for migration in shell.cluster.list_migrations():
+            name = str(name_of(migration))
+            if is_own(migration) and name not in known:
+                request = annotations_of(migration).get("placement.gitbot.dev/request", "")
+                yield f"no line names migration {name} of {request or 'an unknown request'}"
 
 
 def write_cluster_anchor(shell: RunContext, journal: Journal, known: str | None) -> str | None:
@@ -147,6 +267,8 @@ def write_cluster_anchor(shell: RunContext, journal: Journal, known: str | None)
         return known
     try:
         shell.cluster.set_ledger_anchor(shell.ledger_name, head)
+        if not known:
+            shell.cluster.set_ledger_anchor(f"{shell.ledger_name}{CLUSTER}", shell.cluster_name)
     except GitbotError as error:
         absent = isinstance(error, ClusterRefused) and error.code == NOT_FOUND  # 404: no namespace
         shell.say(WITHOUT if absent else f"the ledger is not anchored in the cluster: {error}")

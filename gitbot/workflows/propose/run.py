@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from gitbot.errors import LimitExceeded
+from gitbot.errors import LedgerError, LimitExceeded
 from gitbot.execution.ledger_folds import (
     ConcernRecord,
     concerns_of,
@@ -42,6 +42,7 @@ from gitbot.workflows.approval.owner_approvals import CurrentClusterFacts, owner
 from gitbot.workflows.approval.read_approvals import concern_branch, read_proposal
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan
+from gitbot.workflows.core.stop_conditions import LedgerStop
 from gitbot.workflows.current_state import CurrentState, read_current_state
 from gitbot.workflows.ledger.kept_plans import no_room
 from gitbot.workflows.ledger.writer import Journal
@@ -114,7 +115,10 @@ def _meaningless(run: ProposeRun) -> list[ConcernReport]:
 
 def _begin(shell: RunContext, snapshot: ClusterSnapshot | None) -> ProposeRun:
     journal = Journal(shell.ledger_store, shell.clock)
-    sources = ConcernSources.of(read_current_state(shell, journal.read(), snapshot=snapshot))
+    seen = read_current_state(shell, journal.read(), snapshot=snapshot)
+    if isinstance(seen.stop, LedgerStop):  # what it lost would be proposed once more
+        raise LedgerError(str(seen.stop))
+    sources = ConcernSources.of(seen)
     prefix = concern_branch(shell.cluster_name, "")
     pulls = {
         pull.branch.removeprefix(prefix): pull

@@ -15,9 +15,9 @@ from gitbot.workflows.check import PublishResult, refresh_pulls
 from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.core.published_snapshots import Pack, publish_snapshot
 from gitbot.workflows.core.revision_engine import RevisionEngine
-from gitbot.workflows.core.stop_conditions import forge_skew
+from gitbot.workflows.core.stop_conditions import LedgerStop, forge_skew
 from gitbot.workflows.current_state import read_current_state
-from gitbot.workflows.ledger.anchor import write_forge_anchor
+from gitbot.workflows.ledger.anchor import read_anchor, write_forge_anchor
 from gitbot.workflows.ledger.writer import retried
 from gitbot.workflows.propose import ProposeResult, not_planned, propose
 
@@ -62,15 +62,16 @@ def reconcile(
         base = shell.read_base(base_head(shell))
         publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
         publisher.publish(snapshot)
+        if _lost_ledger(shell):  # no plan, no proposal and no line without what it lost
+            return publisher.ended(_only_apply(shell, max_runtime))
         retried(lambda: _record_audit(shell, snapshot, base))
         pulls = refresh_pulls(shell, snapshot=snapshot, every=every_pull)
         if shell.interrupted():
-            ended = ApplyResult(interrupted=True)
-            return ReconcileResult(snapshot_published=publisher.wrote, pulls=pulls, applied=ended)
+            return publisher.ended(ApplyResult(interrupted=True), pulls)
         proposed = retried(lambda: propose(shell, snapshot=snapshot))
     except (InvalidInput, ForgeError, RepositoryError):
         # what has begun is still observed and recalled: its window may close during the trouble
-        apply(shell, max_runtime=max_runtime, on_report=write_dashboard)
+        _only_apply(shell, max_runtime)
         raise
     applied = apply(
         shell,
@@ -115,6 +116,17 @@ def apply_and_report(
     return replace(result, not_planned=not_planned(shell, seen, shell.own_pulls()))
 
 
+def _only_apply(shell: RunContext, max_runtime: int) -> ApplyResult:
+    return apply(shell, max_runtime=max_runtime, on_report=write_dashboard)
+
+
+def _lost_ledger(shell: RunContext) -> str:
+    """Why the ledger is not the one that gitbot wrote; "" if it is."""
+    anchor = read_anchor(shell)  # first: it never lies ahead of a ledger that is read after it
+    why = anchor.stop(shell.ledger_store.read())
+    return why if isinstance(why, LedgerStop) else ""
+
+
 def _is_unsure(
     shell: RunContext, pulls: Iterable[PublishResult], proposed: Iterable[ProposeResult]
 ) -> bool:
@@ -151,6 +163,10 @@ class _Publisher:
         self._max_age = max_age
         self._last = 0
         self.wrote = False
+
+    def ended(self, applied: ApplyResult, pulls: tuple[PublishResult, ...] = ()) -> ReconcileResult:
+        """The result of a pass that proposed nothing."""
+        return ReconcileResult(snapshot_published=self.wrote, pulls=pulls, applied=applied)
 
     def publish(self, snapshot: ClusterSnapshot) -> None:
         if self._pack is not None:

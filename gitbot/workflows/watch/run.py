@@ -2,7 +2,7 @@
 
 It only polls: there is no webhook. A pause ends at the next opening, after a merge, a hold or a
 cancel, or when its time is over. If forge, Git or cluster is unreachable, it opens everything again
-after growing pauses; only a bug ends the loop.
+after pauses that grow while the cause stays the same; only a bug ends the loop.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def watch(
 ) -> None:
     """Run until interrupted. `on_trouble` gets the error and the seconds until the next attempt."""
     troubles = 0
+    last: type[GitbotError] = GitbotError
 
     def passed(result: ReconcileResult) -> None:
         nonlocal troubles
@@ -51,6 +52,7 @@ def watch(
         except GitbotError as error:
             if interrupted():
                 return
+            troubles, last = troubles if isinstance(error, last) else 0, type(error)
             rest = min(FIRST_REST * 2**troubles, LONGEST_REST)
             troubles = min(troubles + 1, 16)
             on_trouble(error, rest)

@@ -57,7 +57,7 @@ def test_broken_intents_are_one_section_and_the_rest_is_shown(desk: Desk) -> Non
     desk.commit(rule=BROKEN)
     page = out(desk, "status", code=1)
     mode, _, first, *rest = page.splitlines()
-    assert mode == "iberia, mode Enforce"
+    assert mode == "iberia, mode Enforce: nothing can start: the base branch has errors"
     assert first == f"Broken intents (gitbot does nothing; below are those of {good[:12]}):"
     assert rest[0].startswith("  intents/iberia/rule.yaml:4:1: spec.selector: found nothing")
     assert "stopped: the base branch has errors; next: git pull && gitbot lint" in rest

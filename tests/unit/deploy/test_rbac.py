@@ -108,7 +108,7 @@ def test_the_reader_has_what_reading_asks_for_and_nothing_else(tmp_path: Path) -
          (lambda cluster: cluster.hold_flag(), lambda cluster: cluster.set_hold_flag("why"),
           lambda cluster: cluster.set_hold_flag(None))),
         ("optional-ledger-anchor.yaml",
-         (lambda cluster: cluster.ledger_anchor("placement"),
+         (lambda cluster: cluster.ledger_anchors().get("placement"),
           lambda cluster: cluster.set_ledger_anchor("placement", "1 x"))),
         ("optional-cordon.yaml", (lambda cluster: cluster.set_unschedulable("n", True, {}),)),
         ("optional-node-labels.yaml",

@@ -213,7 +213,7 @@ def test_a_line_of_an_older_gitbot_names_nobody_who_may_create_it(world: World) 
     world.approve(move("one", "a", "c"))
     world.step()
     lines = (
-        item.replace(claim=None) if item.state == "intended" else item  # type: ignore[union-attr]
+        item.replace(claim=None) if item.state == "intended" else item
         for item in world.ledger.events
     )
     world.ledger = world.ledger.replace(events=tuple(lines))

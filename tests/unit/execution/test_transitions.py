@@ -54,7 +54,7 @@ def test_what_is_over_does_not_change(state: MoveState) -> None:
     last = moves_of(ledger, "requests/prod/request/db/one.jsonl")[-1]
     assert last.state is MoveState.SUCCEEDED
     with pytest.raises(Bug, match=f"BUG: move 1 of .* from succeeded to {state}, and it is over"):
-        check_transitions(ledger, (last.replace(state=state),))  # type: ignore[union-attr]
+        check_transitions(ledger, (last.replace(state=state),))
 
 
 def test_what_no_row_has_is_not_written() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gitbot.errors import ClusterError, LedgerError, RepositoryError
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.diagnosis import Check, Outcome
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import write_snapshot
@@ -34,8 +35,10 @@ class Answers:
     extra: tuple[str, ...] = ()
     has_pins: bool = True
 
-    def missing(self, group: str) -> tuple[str, ...]:
-        return self.lacks.get(group, ())
+    bound: frozenset[str] = frozenset()  # namespaces in which nothing is lacking
+
+    def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:
+        return () if namespace in self.bound else self.lacks.get(group, ())
 
     def excess(self) -> tuple[str, ...]:
         return self.extra
@@ -238,3 +241,23 @@ def test_a_missing_right_names_who_gives_it(story: Story) -> None:
         "a cluster administrator gives it: kubectl apply -k deploy/rbac, or binds role "
         "gitbot-mover to the account"
     )
+
+
+def test_rolebindings_by_namespace_are_enough_to_move(story: Story) -> None:
+    lacks: dict[str, tuple[str, ...]] = {"move": ("create virtualmachineinstancemigrations",)}
+    bound = frozenset({"customapp"})
+    assert wrong(cluster_checks(story.shell, Answers(lacks=lacks, bound=bound))) == {}
+
+
+def test_a_stop_flag_that_kubectl_set_is_seen(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SimulatedPort, "hold_flag", lambda _: "fire")
+    found = cluster_checks(story.shell, Answers(lacks={}))
+    assert wrong(found) == {"cluster/hold": "warn"}
+
+
+def test_a_lost_ledger_fails_in_both_places(story: Story) -> None:
+    story.store.ledger = Ledger()
+    assert wrong(repository_checks(story.shell, rehearse=no_trouble))["ledger/anchor"] == "fail"
+    assert wrong(cluster_checks(story.shell, Answers(lacks={})))["cluster/anchor"] == "fail"

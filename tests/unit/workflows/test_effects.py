@@ -17,6 +17,7 @@ from gitbot.errors import (
 )
 from gitbot.execution.claims import FENCE, TOO_LATE, with_claims
 from gitbot.execution.executor_types import (
+    FORBIDDEN,
     REFUSED,
     STORED_DIFFERENTLY,
     STORED_OTHERWISE,
@@ -185,7 +186,6 @@ def test_behind_somebody_elses_migration_of_our_name_ours_may_still_come(scene: 
     [
         (NOW, NotSent("no connection")),
         (NOW, ClusterError("no answer")),
-        (NOW + FENCE.send, ClusterForbidden("no right")),
     ],
 )
 def test_other_trouble_stops_the_pass_with_nothing_on_its_way(
@@ -201,6 +201,18 @@ def test_other_trouble_stops_the_pass_with_nothing_on_its_way(
         scene.do()
     assert scene.tickets.unsent
     assert scene.told == []
+
+
+def test_a_missing_right_makes_the_move_wait_by_itself(scene: Scene) -> None:
+    def trouble(verb: str, _: str) -> None:
+        if verb == "create":
+            raise ClusterForbidden("no right", hint="grant it")
+
+    scene.stage.cluster.trouble = trouble
+    (event,) = scene.do()
+    assert (event.state, event.outcome) == (MoveState.WAITING, FORBIDDEN)
+    assert event.reason == "no right; grant it"
+    assert scene.tickets.unsent
 
 
 def test_a_refusal_that_comes_late_is_a_refusal(scene: Scene) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from gitbot.errors import ClusterError, GitbotError, UsageError
+from gitbot.errors import ClusterError, ClusterForbidden, GitbotError, UsageError
 from gitbot.execution.ledger_folds import stop_flag
 from gitbot.model.ledger.events import (
     KnownEvent,
@@ -355,3 +355,27 @@ def test_a_pass_that_writes_does_not_keep_a_cancellation_from_being_written(
     race(monkeypatch, stage, lambda: hold(stage.shell, reason="other", by="bob"))
     note_cancelled(stage.shell, request="request/db/one", reason="", by="ann")
     assert any(entry.state == "cancelled" for entry in stage.store.read().events)
+
+
+def no_right_to_the_flag(verb: str, _: str) -> None:
+    if verb == "set-flag":
+        raise ClusterForbidden("not allowed to delete configmaps", hint="grant it")
+
+
+def test_resume_undoes_a_hold_with_the_rights_that_made_it(stage: Stage) -> None:
+    """The account may not write the cluster's flag: it set the ledger's alone."""
+    stage.cluster.trouble = no_right_to_the_flag
+    assert not hold(stage.shell, reason="smoke", by="ann").in_cluster
+    assert resume(stage.shell, reason="over", by="ann")
+    assert apply(stage.shell).states == {"succeeded": 1}
+
+
+def test_resume_says_what_others_set_and_who_may_take_it_back(stage: Stage) -> None:
+    hold(stage.shell, reason="smoke", by="ann")
+    stage.cluster.flag = "fire (bob)"
+    stage.cluster.trouble = no_right_to_the_flag
+    with pytest.raises(GitbotError, match=r"remains: fire \(bob\) .*40-holder.yaml") as caught:
+        resume(stage.shell, reason="over", by="ann")
+    assert caught.value.exit_code == 2
+    assert stop_flag(stage.store.read(), "prod") == "", "its own part is undone"
+    assert apply(stage.shell).stop == "fire (bob)"

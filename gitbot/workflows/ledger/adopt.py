@@ -1,0 +1,108 @@
+"""Adopt: a person accepts that a cluster or a repository has a new name or address.
+
+What the ledger has under the former name is written again under the new one, so that a finished
+request stays finished. An anchor of the former address is marked: a copy that runs there stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gitbot.errors import ClusterError, ClusterForbidden, UsageError
+from gitbot.model.ledger.events import KnownEvent, UnknownEvent
+from gitbot.model.ledger.ledger import HOLD_FILE, Ledger
+from gitbot.published.ledger_lines import encode_event
+from gitbot.workflows.core.context import RunContext, base_head
+from gitbot.workflows.ledger.anchor import (
+    CLUSTER,
+    HANDED_OVER,
+    Anchor,
+    anchor_of,
+    read_anchor,
+    rollback_reason,
+    write_forge_anchor,
+)
+from gitbot.workflows.ledger.writer import Journal, retried
+
+GRANT = "a cluster administrator gives it: deploy/rbac/optional-ledger-anchor.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """What was accepted: the former name of the cluster ("" if it has none) and its lines.
+
+    `repositories` are the former addresses whose ledger this one continues.
+    """
+
+    former: str
+    lines: int
+    repositories: tuple[str, ...]
+
+
+def adopt(shell: RunContext, *, former: str = "", as_new: bool = False) -> Adopted:
+    """Accept names and addresses as they are now.
+
+    `former` is the cluster's name in the ledger, if several are possible; `as_new` says that the
+    cluster had none. Raises UsageError if nothing changed, ClusterError if the cluster's entry
+    cannot be written.
+    """
+    anchor = read_anchor(shell)
+    ledger = shell.ledger_store.read()
+    if anchor.trouble:
+        raise ClusterError(anchor.trouble)
+    if not anchor.moved(ledger):
+        raise UsageError("the ledger is that of this cluster and repository: nothing to adopt")
+    name = "" if as_new else _former(anchor, ledger, former)
+    lines = retried(lambda: _copy(shell, name)) if name else 0
+    ledger = shell.ledger_store.read()
+    taken = tuple(key for key, line in anchor.others.items() if not rollback_reason(ledger, line))
+    try:
+        shell.cluster.set_ledger_anchor(shell.ledger_name, anchor_of(ledger))
+        shell.cluster.set_ledger_anchor(f"{shell.ledger_name}{CLUSTER}", shell.cluster_name)
+        for key in taken:
+            shell.cluster.set_ledger_anchor(key, f"{HANDED_OVER}{shell.ledger_name}")
+    except ClusterForbidden as error:
+        if as_new or anchor.head is not None:
+            raise ClusterForbidden(error.message, hint=GRANT) from error
+    write_forge_anchor(shell, ledger, base_head(shell))
+    return Adopted(former=name, lines=lines, repositories=taken)
+
+
+def _former(anchor: Anchor, ledger: Ledger, wanted: str) -> str:
+    names = anchor.former_names(ledger)
+    if wanted and wanted not in names:
+        raise UsageError(f"the ledger has no cluster {wanted}", hint=f"it has {', '.join(names)}")
+    if not wanted and len(names) > 1:
+        hint = "name it with --former, or say --new"
+        raise UsageError(f"the cluster may have been any of {', '.join(names)}", hint=hint)
+    return wanted or next(iter(names), "")
+
+
+def _copy(shell: RunContext, former: str) -> int:
+    """Write the lines of requests, nodes and stops again; returns how many were new."""
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
+    new = shell.cluster_name
+    known = {
+        encode_event(_bare(item))
+        for item in ledger.events
+        if item.cluster == new and not isinstance(item, UnknownEvent)
+    }
+    lines: list[KnownEvent] = []
+    files = f"requests/{former}/", f"nodes/{former}/", HOLD_FILE
+    for event in ledger.events:
+        if isinstance(event, UnknownEvent):
+            continue
+        if event.cluster != former or not event.file.startswith(files):
+            continue
+        file = event.file.replace(f"/{former}/", f"/{new}/", 1)
+        copy = _bare(event).replace(cluster=new, file=file)
+        if encode_event(copy) not in known:
+            lines.append(copy)
+    journal.commit(tuple(lines))
+    return len(lines)
+
+
+def _bare(event: KnownEvent) -> KnownEvent:
+    """The event without its place in the chain."""
+    return event.replace(seq=0, previous="")

@@ -1,0 +1,34 @@
+"""A ledger store that makes no new branch beside an anchor.
+
+If the branch was deleted, or the repository is a copy without it, an empty ledger would let
+finished requests run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gitbot.errors import LedgerError
+from gitbot.model.ledger.events import KnownEvent
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.ports.ledger import LedgerStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardedLedgerStore:
+    """`missing` says why there should be a branch; asked only before the first line is written."""
+
+    store: LedgerStore
+    missing: Callable[[], str]
+
+    def read(self) -> Ledger:
+        return self.store.read()
+
+    def append(
+        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
+    ) -> Ledger:
+        """As the store. Raises LedgerError if there is no branch, and an anchor knows one."""
+        if not ledger.head and (why := self.missing()):
+            raise LedgerError(why)
+        return self.store.append(ledger, events, plans)

@@ -1,0 +1,194 @@
+"""Finished is finished, whatever is renamed, moved, copied or restored: nothing fires again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from gitbot.errors import LedgerError, UsageError
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.workflows.apply import apply
+from gitbot.workflows.ask import status
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.ledger.adopt import adopt
+from gitbot.workflows.ledger.anchor import missing_branch
+from gitbot.workflows.ledger.guarded_store import GuardedLedgerStore
+from tests.doubles.ledger import MemoryLedgerStore
+from tests.doubles.moves import a_move
+from tests.doubles.stage import Stage, a_plan
+
+OLD, NEW = "old.git", "new.git"
+
+
+@dataclass
+class World:
+    """A stage whose one request has run, and what its repository and cluster are called."""
+
+    stage: Stage
+    repository: str = OLD
+    cluster: str = "prod"
+    others: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def begin(cls) -> "World":
+        stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+        stage.approve(a_plan(a_move("one", "a", "c")))
+        world = cls(stage=stage)
+        assert apply(world.shell).states == {"succeeded": 1}
+        return world
+
+    @property
+    def shell(self) -> RunContext:
+        return replace(
+            self.stage.shell,
+            ledger_name=self.repository,
+            cluster_name=self.cluster,
+            clusters=(self.cluster, *self.others),
+        )
+
+    def forget_migrations(self) -> None:
+        self.stage.cluster.instances["one"]["status"] = {"nodeName": "a", "phase": "Running"}
+        self.stage.cluster.migrations.clear()
+
+    def creates(self) -> int:
+        return len(self.stage.cluster.creates())
+
+
+def rename(world: World) -> None:
+    world.cluster = "produccion"
+
+
+def move(world: World) -> None:
+    world.repository = NEW
+
+
+def fork(world: World) -> None:
+    """A copy without its ledger, in which the request is merged once more."""
+    world.repository = NEW
+    world.stage.store = MemoryLedgerStore()
+    world.stage.forge._checks.clear()
+    world.stage.approve(a_plan(a_move("one", "a", "c")), branch="again")
+
+
+def restore(world: World) -> None:
+    """The ledger of last week."""
+    ledger, world.stage.store = world.stage.store.read(), MemoryLedgerStore()
+    world.stage.store.append(Ledger(), ledger.events[:1], ledger.plans)  # type: ignore[arg-type]
+
+
+def lose_namespace(world: World) -> None:
+    world.stage.cluster.anchors.clear()
+
+
+HAPPENINGS = [
+    (rename,),
+    (move,),
+    (fork,),
+    (restore,),
+    (rename, move),
+    (rename, fork),
+    (rename, restore),
+    (rename, lose_namespace),
+    (move, restore),
+    (move, lose_namespace),
+    (restore, lose_namespace),
+    (lose_namespace,),
+]
+
+
+@pytest.mark.parametrize(
+    "happens", HAPPENINGS, ids=lambda happens: "+".join(item.__name__ for item in happens)
+)
+def test_a_finished_request_never_fires_again(happens: tuple[Callable[[World], None], ...]) -> None:
+    world = World.begin()
+    world.forget_migrations()
+    for happening in happens:
+        happening(world)
+    result = apply(world.shell)
+    assert world.creates() == 1
+    silent = {(lose_namespace,), (move, lose_namespace)}  # the ledger is whole, nothing is new
+    assert bool(result.stop) is (happens not in silent)
+    if result.stop:
+        assert result.unsure
+        assert status(world.shell).healthy is False
+    assert apply(world.shell).stop == result.stop, "until a person accepts it"
+    assert world.creates() == 1
+
+
+@pytest.mark.parametrize("happens", [(rename,), (move,), (rename, move), (rename, lose_namespace)])
+def test_an_adopted_ledger_goes_on(happens: tuple[Callable[[World], None], ...]) -> None:
+    world = World.begin()
+    for happening in happens:
+        happening(world)
+    world.forget_migrations()
+    still = apply(world.shell).standstill
+    assert still is not None
+    assert still.next_command == "gitbot ledger adopt"
+    adopt(world.shell)
+    assert apply(world.shell).stop == ""
+    assert world.creates() == 1
+    with pytest.raises(UsageError, match="nothing to adopt"):
+        adopt(world.shell)
+
+
+def test_a_renamed_cluster_keeps_its_finished_requests_and_back() -> None:
+    world = World.begin()
+    rename(world)
+    done = adopt(world.shell)
+    assert (done.former, done.lines > 0) == ("prod", True)
+    (request,) = (item.record for item in status(world.shell).requests)
+    assert (request.id, request.state) == ("request/db/one", "succeeded")
+    world.cluster = "prod"
+    assert "calls the cluster prod" in apply(world.shell).stop
+    assert adopt(world.shell).lines == 0
+    assert apply(world.shell).stop == ""
+
+
+def test_the_copy_at_the_former_address_stops() -> None:
+    world = World.begin()
+    move(world)
+    assert adopt(world.shell).repositories == (OLD,)
+    assert apply(world.shell).stop == ""
+    world.repository = OLD
+    assert "the ledger was adopted by new.git" in apply(world.shell).stop
+
+
+def test_a_second_repository_is_accepted_once() -> None:
+    world = World.begin()
+    other = Stage.of(nodes={"a": "east", "c": "west"}, vms={"two": "a"})
+    other.approve(a_plan(a_move("two", "a", "c")))
+    other.cluster.anchors = world.stage.cluster.anchors
+    second = World(stage=other, repository=NEW)
+    assert "the cluster knows another ledger (old.git)" in apply(second.shell).stop
+    assert adopt(second.shell).repositories == ()
+    assert apply(second.shell).states == {"succeeded": 1}
+    assert apply(world.shell).stop == ""
+
+
+def test_no_ledger_begins_beside_an_anchor() -> None:
+    world = World.begin()
+    lines = world.stage.store.read().events
+    for repository in (OLD, NEW):
+        world.repository = repository
+        store = MemoryLedgerStore()
+        guarded = GuardedLedgerStore(store=store, missing=lambda: missing_branch(world.shell))
+        with pytest.raises(LedgerError):
+            guarded.append(guarded.read(), lines[:1], {})  # type: ignore[arg-type]
+        assert store.read() == Ledger()
+
+
+def test_a_cluster_that_is_new_beside_one_that_is_gone_is_said_to_be_new() -> None:
+    world = World.begin()
+    rename(world)
+    world.stage.cluster.anchors.clear()
+    assert "the ledger has requests of prod" in apply(world.shell).stop
+    assert adopt(world.shell, as_new=True).lines == 0
+    assert apply(world.shell).stop == ""
+
+
+def test_a_second_cluster_of_the_configuration_is_no_rename() -> None:
+    world = World.begin()
+    rename(world)
+    world.others = ("prod",)
+    world.stage.cluster.anchors.clear()
+    assert apply(world.shell).stop == ""
