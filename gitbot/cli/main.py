@@ -356,6 +356,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "ledger": (
         "gitbot ledger show --since 2026-10-01T00:00:00Z --vm customapp/jumpbox -o csv",
         "gitbot ledger verify",
+        "gitbot ledger adopt --former prod",
     ),
     "lint": ("gitbot lint", "gitbot lint --rev HEAD -o sarif"),
     "move": (

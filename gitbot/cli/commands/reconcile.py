@@ -86,9 +86,13 @@ def _watch(
     with stopping(health.beat) as stop:
         clock = StoppableClock(SystemClock(), stop.stop, health.beat)
 
+        own = ""
+
         @contextmanager
         def opener() -> Iterator[RunContext]:
-            with running(where) as shell:
+            nonlocal own
+            with running({**where, "cluster": where["cluster"] or own}, find=True) as shell:
+                own = shell.cluster_name  # a second cluster in the configuration changes nothing
                 yield stop.of(shell)
 
         def passed(result: ReconcileResult) -> None:

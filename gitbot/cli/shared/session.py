@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from gitbot.errors import Bug, ForgeError, GitbotError, RepositoryError, UsageError, UserInterrupt
+from gitbot.errors import (
+    Bug,
+    ClusterError,
+    ForgeError,
+    GitbotError,
+    RepositoryError,
+    UsageError,
+    UserInterrupt,
+)
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import meant
 from gitbot.wiring import StderrProgress, Stop, StoppableClock, find_root, stop_on_signals
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
     from gitbot.model.ledger.ledger import Ledger
     from gitbot.ports.cluster import Cluster
     from gitbot.settings import Settings
+    from gitbot.wiring.workspace import Workspace
     from gitbot.workflows.core.context import Progress, RunContext
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -81,12 +90,13 @@ def pick_cluster(settings: Settings, name: str) -> str:
 
 
 @contextmanager
-def running(where: dict[str, str], *, copy: str = "") -> Iterator[RunContext]:
+def running(where: dict[str, str], *, copy: str = "", find: bool = False) -> Iterator[RunContext]:
     """The shell of one cluster of the repository around the working folder.
 
     It opens despite a broken configuration, so that one can look, hold and cancel. What carries
     something out reads the tip of the base branch, and refuses its errors. The shell's onlooker
-    shows progress: who begins a stage ends it before it prints.
+    shows progress: who begins a stage ends it before it prints. `find`: of several clusters it is
+    the one that the reachable cluster itself names.
     """
     from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
 
@@ -109,10 +119,29 @@ def running(where: dict[str, str], *, copy: str = "") -> Iterator[RunContext]:
                 copy=copy,
             )
         )
-        cluster = pick_cluster(workspace.settings, where["cluster"])
+        name = where["cluster"]
+        if find and not name and len(workspace.settings.clusters) > 1:
+            name = _own_name(workspace)
+        cluster = pick_cluster(workspace.settings, name)
         shell = open_shell(workspace, cluster, progress=told, onlooker=progress)
         progress.begins("")
         yield shell
+
+
+def _own_name(workspace: Workspace) -> str:
+    """What the ledger calls the cluster that this process runs in. Raises UsageError."""
+    from gitbot.wiring.clusters import open_cluster  # noqa: PLC0415 - the client is heavy
+    from gitbot.workflows.ledger.anchor import known_name  # noqa: PLC0415 - keeps --help quick
+
+    with suppress(ClusterError):
+        cluster = open_cluster(name="", kubeconfig=workspace.kubeconfig, context=workspace.context)
+        if name := known_name(cluster, workspace.ledger_name):
+            return name
+    names = " or ".join(f"--cluster={item.name}" for item in workspace.settings.clusters)
+    raise UsageError(
+        "the configuration has several clusters, and this one does not say which it is",
+        hint=f"add to the arguments of its Deployment: {names}",
+    )
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from gitbot.kubernetes.objects import annotations_of, name_of
 from gitbot.model.ledger.events import LedgerEvent
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.text.wording import shortened
+from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import CheckRun, CheckState
 from gitbot.published.ledger_lines import encode_event, line_digest
 from gitbot.workflows.core.context import RunContext, base_head, status_name
@@ -161,6 +162,11 @@ def read_anchor(shell: RunContext, *, ask_forge: bool = True, ask_cluster: bool 
         others={key: line for key, line in found.items() if _is_other(key, line, name)},
         cluster=found.get(f"{name}{CLUSTER}", ""),
     )
+
+
+def known_name(cluster: Cluster, ledger: str) -> str:
+    """What that ledger calls the cluster; "" if it was never noted. Raises ClusterError."""
+    return cluster.ledger_anchors().get(f"{ledger}{CLUSTER}", "")
 
 
 def missing_branch(shell: RunContext) -> str:

@@ -134,8 +134,10 @@ def _is_unsure(
     return late or bool(forge_skew(shell)) or any(item.unread for item in pulls)
 
 
-def _show(shell: RunContext, applied: ApplyResult) -> None:
+def _show(shell: RunContext, applied: ApplyResult, after: ProposeResult) -> None:
     """Show new proposals on the dashboard and write the anchor, before the next pass."""
+    if after.did_nothing:
+        return
     ledger = shell.ledger_store.read()
     write_forge_anchor(shell, ledger, applied.base)
     write_dashboard(shell, ledger, applied.stop, applied.waiting, applied.approvals.refused)

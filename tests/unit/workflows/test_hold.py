@@ -367,7 +367,7 @@ def test_resume_undoes_a_hold_with_the_rights_that_made_it(stage: Stage) -> None
     stage.cluster.trouble = no_right_to_the_flag
     assert not hold(stage.shell, reason="smoke", by="ann").in_cluster
     assert resume(stage.shell, reason="over", by="ann")
-    assert apply(stage.shell).states == {"succeeded": 1}
+    assert apply(stage.shell).states == {"succeeded": 2}
 
 
 def test_resume_says_what_others_set_and_who_may_take_it_back(stage: Stage) -> None:
