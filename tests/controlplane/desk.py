@@ -61,6 +61,16 @@ class Desk:
         assert done.returncode in codes, shown
         return done.stdout
 
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """A command that goes on; who starts it ends it."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "gitbot", *arguments],
+            cwd=self.clone,
+            env=self._environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
     def merge(self, number: int) -> None:
         """Press the button."""
         done = self._button("merge", str(number), "--as", NAME)

@@ -207,8 +207,7 @@ def test_a_cancel_whose_pass_failed_is_not_forgotten() -> None:
             raise ClusterError("no route")
 
     stage.cluster.trouble = trouble
-    with pytest.raises(ClusterError):
-        cancel(stage.shell, request="request/db/one", reason="no", by="ann")
+    cancel(stage.shell, request="request/db/one", reason="no", by="ann")
     stage.cluster.trouble = no_trouble
     rolled_back(stage, len(stage.store.read().events) - 1)
     assert "the ledger is not the one that gitbot wrote" in apply(stage.shell).stop

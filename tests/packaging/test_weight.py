@@ -11,10 +11,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 3,
     "__main__": 85,
-    "adapters": 7_205,
+    "adapters": 7_223,
     "audit": 1_752,
     "calendar": 1_526,
-    "cli": 7_427,
+    "cli": 7_504,
     "constraints": 10_333,
     "documents": 2_500,
     "errors": 103,
@@ -32,8 +32,8 @@ ROOMS = {
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_343,
-    "wiring": 1_112,
-    "workflows": 12_886,
+    "wiring": 1_117,
+    "workflows": 13_412,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

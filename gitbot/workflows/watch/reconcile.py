@@ -85,8 +85,7 @@ def reconcile(
     if not (applied.did_nothing or applied.interrupted):
         publisher.publish(fresh := shell.cluster.snapshot())
         after = retried(lambda: propose(shell, snapshot=fresh))
-        if not after.did_nothing:
-            _show(shell, applied)
+        _show(shell, applied, after)
     return ReconcileResult(
         snapshot_published=publisher.wrote,
         pulls=pulls,
