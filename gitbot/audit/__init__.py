@@ -8,6 +8,7 @@ judge the terms.
 from gitbot.audit.audit_cluster import audit_cluster
 from gitbot.audit.descheduler_policy import read_policy
 from gitbot.audit.drain_blockers import Departure
+from gitbot.audit.drift import uncompared
 from gitbot.audit.finding import AuditFinding, of_finding
 from gitbot.audit.node_load import LoadQuestion, load_findings
 from gitbot.audit.other_movers import other_movers
@@ -28,5 +29,6 @@ __all__ = [
     "pin_in",
     "read_policy",
     "rule_of_pin",
+    "uncompared",
     "without_pins",
 ]

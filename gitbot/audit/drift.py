@@ -1,7 +1,7 @@
 """Placement in VM manifests in Git compared with the live VMs.
 
-Only fields that neither KubeVirt nor the API server writes are compared (`pins.FIELDS`), so what
-they add to a stored VM (firmware, machine type, architecture, defaults) is never a difference.
+Only fields that neither KubeVirt nor the API server writes are compared (`PLACEMENT_FIELDS`), so
+what they add to a stored VM (firmware, machine type, architecture, defaults) is never a difference.
 """
 
 from __future__ import annotations
@@ -41,6 +41,19 @@ def drifted(
         fields = differences(wanted, found, typed=typed)
         if fields:
             yield _differs(item, file, fields)
+
+
+def uncompared(
+    instances: Instances, manifests: Iterable[tuple[str, KubernetesObject]]
+) -> Iterator[str]:
+    """Manifests that could mean several live VMs, as their namespace is set elsewhere."""
+    by_name = grouped((name.name, name) for name, item in instances.items() if item.vm is not None)
+    for file, manifest in manifests:
+        name = name_of(manifest)
+        if not name.namespace and len(found := by_name.get(name.name, ())) > 1:
+            spaces = ", ".join(sorted(other.namespace for other in found))
+            what = f"VirtualMachine {name.name} without a namespace"
+            yield f"{file}: {what}: there is one in {spaces}"
 
 
 def _meant(

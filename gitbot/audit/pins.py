@@ -12,23 +12,12 @@ from gitbot.constraints.moves.instances import Instance, Instances
 from gitbot.constraints.rules.rule_parts import NodePart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, at, labels_of
+from gitbot.kubevirt.names import PLACEMENT_FIELDS
 from gitbot.model.cluster.scheduling import HOSTNAME
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Severity
 from gitbot.model.text.wording import first_of
 
-FIELDS = (
-    "nodeSelector",
-    "affinity",
-    "topologySpreadConstraints",
-    "tolerations",
-    "schedulerName",
-    "evictionStrategy",
-)
-"""The fields of a VM's spec about its placement.
-
-KubeVirt fills evictionStrategy from its own default, and an instancetype the fields below.
-"""
 _OF_INSTANCETYPE = ("nodeSelector", "schedulerName")
 
 
@@ -117,7 +106,7 @@ def differences(wanted: Json, found: Json, *, typed: bool = False) -> list[str]:
     does not differ.
     """
     lines = []
-    for field in FIELDS:
+    for field in PLACEMENT_FIELDS:
         asked, there = wanted.get(field) or None, found.get(field) or None
         filled = field == "evictionStrategy" or (typed and field in _OF_INSTANCETYPE)
         if asked == there or (asked is None and filled):

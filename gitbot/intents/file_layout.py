@@ -9,9 +9,11 @@ from dataclasses import replace
 
 from gitbot.documents import TOP, Report, finding_at, shown
 from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.text.names import API_VERSION
 
 PROPOSALS = "gitbot"
 _PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_.-]*[A-Za-z0-9_-]/)*[A-Za-z0-9_.-]+\.yaml").fullmatch
+_GROUP = API_VERSION.partition("/")[0].encode()
 
 
 def proposal_file(cluster: str, concern: str) -> str:
@@ -31,6 +33,12 @@ def is_below(file: str, cluster: str) -> bool:
 def is_ours(file: str) -> bool:
     """Whether a file below `intents/<cluster>/` claims to be an intent. A README does not."""
     return file.lower().rstrip(" .").endswith((".yaml", ".yml", ".json"))
+
+
+def is_kustomization(file: str, data: bytes) -> bool:
+    """Whether a file beside intents only lists them for Kustomize, and has none itself."""
+    name = file.rpartition("/")[2]
+    return name in ("kustomization.yaml", "kustomization.yml") and _GROUP not in data
 
 
 def is_read(file: str) -> bool:

@@ -30,6 +30,7 @@ from gitbot.intents.file_layout import (
     check_place,
     check_twins,
     check_unread,
+    is_kustomization,
     is_ours,
     is_proposal_file,
     proposal_file,
@@ -67,16 +68,18 @@ def read_intents(
 ) -> tuple[IntentSet, tuple[Finding, ...]]:
     """The valid intents of a cluster and everything that is wrong with its files.
 
-    `files` maps repository paths below `intents/<cluster>/` to contents; a README among them is
-    ignored. A document with an error is not in the set. Callers do nothing while there is an error.
+    `files` maps repository paths below `intents/<cluster>/` to contents; a README and a
+    kustomization among them are ignored. A document with an error is not in the set. Callers do
+    nothing while there is an error.
     """
     reading = _Reading(settings, cluster)
-    for file in sorted(filter(is_ours, files)):
+    ours = [file for file in files if is_ours(file) and not is_kustomization(file, files[file])]
+    for file in sorted(ours):
         reading.read(file, files[file])
     reading.findings.extend(check_unread(files, cluster))
     bound = [path for owner in settings.owners for path in owner.paths]
     known = [*bound, proposal_file(cluster, "any")]
-    reading.findings.extend(check_twins(filter(is_ours, files), known))
+    reading.findings.extend(check_twins(ours, known))
     windows = [name for kind, _, name in reading.seen if kind == "MaintenanceWindow"]
     reading.findings.extend(_unknown_windows(reading.references, windows))
     reading.findings.extend(missing_owners(reading.intents, settings))

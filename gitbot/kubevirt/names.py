@@ -71,3 +71,18 @@ def mover_of(migration: KubernetesObject) -> str:
     if labels_of(migration).get(MANAGED_BY) == "gitbot":
         return "another gitbot"
     return "a person or another tool"
+
+
+PLACEMENT_FIELDS = (
+    "nodeSelector",
+    "affinity",
+    "topologySpreadConstraints",
+    "tolerations",
+    "schedulerName",
+    "evictionStrategy",
+)
+"""The fields of a VM's spec about its placement.
+
+KubeVirt fills evictionStrategy from its own default; an instancetype fills nodeSelector and
+schedulerName.
+"""

@@ -8,7 +8,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from gitbot.cli.shared.lint_files import read_tree
-from gitbot.cli.shared.vm_manifests import read_machines
+from gitbot.cli.shared.vm_manifests import comparable, read_machines
 from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import InvalidInput, RepositoryError
 from gitbot.kubernetes.objects import KubernetesObject
@@ -92,7 +92,9 @@ def _machines(
         except InvalidInput as error:
             failed.append((path, f"Kustomize: {error.message}"))
             continue
-        machines += [(path, item) for item in objects if item.get("kind") == "VirtualMachine"]
+        more, why = comparable(path, objects)
+        machines += more
+        findings += why
     return machines, findings, failed
 
 

@@ -12,6 +12,7 @@ from gitbot.audit import (
     audit_cluster,
     load_findings,
     of_finding,
+    uncompared,
 )
 from gitbot.calendar import format_duration
 from gitbot.constraints.moves.instances import Instances
@@ -103,7 +104,7 @@ def run_audit(
             departures=departures(revision, instances, ledger or Ledger(), now=now),
             manifests=git.machines,
         )
-        unasked += git.unread
+        unasked += (*git.unread, *uncompared(instances, git.machines))
         found += (_of_file(item) for item in git.findings)
         found += (_of_intent(item, revision.intents) for item in compiled)
         found = [dated(item, known) for item in found]

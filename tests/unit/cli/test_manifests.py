@@ -153,3 +153,90 @@ def test_a_repository_that_cannot_be_read_is_named(tree: Path) -> None:
 
 def test_an_empty_folder_is_named(tree: Path) -> None:
     assert audited().err == "not audited: manifests vms: found no file there\n"
+
+
+LISTED = "apiVersion: v1\nkind: List\nitems:\n"
+
+
+def indented(text: str) -> str:
+    return "- " + text.replace("\n", "\n  ").rstrip() + "\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LISTED + indented(VM % "nvme"),
+        LISTED + indented(LISTED + indented(VM % "nvme")),
+        "apiVersion: kubevirt.io/v1\nkind: VirtualMachineList\nitems:\n"
+        + indented((VM % "nvme").replace("kind: VirtualMachine\n", "")),
+        indented(VM % "nvme"),
+    ],
+)
+def test_the_machines_of_a_list_are_compared(tree: Path, text: str) -> None:
+    write(tree, {"vms/all.yaml": text})
+    assert audited().out == DRIFT
+    write(tree, {"vms/all.yaml": text.replace("nvme", "ssd")})
+    assert audited().out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (VM % '"${DISK}"', "found ${DISK} in VirtualMachine web"),
+        (VM % '"${DISK:=nvme}"', "found ${DISK:=nvme} in VirtualMachine web"),
+        (VM % '"{{ .Values.disk }}"', "found {{ .Values.disk }} in VirtualMachine web"),
+        ((VM % "nvme").replace("web", '"${name}"'), "found ${name} in VirtualMachine ${name}"),
+        ((VM % "nvme").replace("name: web, ", ""), "found a VirtualMachine without metadata.name"),
+        ((VM % "nvme").replace("{name: web", "{{- if x }}"), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_compared_is_named_and_is_no_drift(
+    tree: Path, text: str, named: str
+) -> None:
+    write(tree, {"vms/web.yaml": text})
+    assert audited().out == ""
+    said = typed("audit", "--snapshot", "cluster.yaml")
+    assert named in said.out
+    assert "vms/web.yaml" in said.out
+    assert named in typed("lint").out
+
+
+def test_a_template_of_a_chart_is_named_as_one(tree: Path) -> None:
+    template = (VM % "nvme").replace("{name: web", "{{- if x }}")
+    write(tree, {"vms/web/Chart.yaml": "name: web\n", "vms/web/templates/vm.yaml": template})
+    assert "found a template of the Helm chart vms/web/Chart.yaml" in typed("lint").out
+
+
+def test_a_manifest_that_may_mean_several_machines_is_named(tree: Path) -> None:
+    live = json.loads((tree / "cluster.yaml").read_text())
+    other = read_kubernetes_yaml((VM % "ssd").replace("default", "shop").encode(), "")
+    live["items"] += other
+    write(tree, {"cluster.yaml": json.dumps(live)})
+    write(tree, {"vms/web.yaml": (VM % "nvme").replace(", namespace: default", "")})
+    assert audited().out == ""
+    said = typed("audit", "--snapshot", "cluster.yaml")
+    assert "VirtualMachine web without a namespace: there is one in default, shop" in said.text
+
+
+FREEZE = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: FreezeWindow
+metadata: {name: f}
+spec: {schedule: {start: "2030-01-01T00:00", duration: PT1H}}
+"""
+
+
+@pytest.mark.parametrize(
+    "head", ["", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"]
+)
+def test_a_kustomization_beside_intents_is_left_alone(tree: Path, head: str) -> None:
+    write(
+        tree,
+        {
+            "intents/prod/kustomization.yaml": f"{head}resources: [f.yaml]\n",
+            "intents/prod/f.yaml": FREEZE,
+        },
+    )
+    assert typed("lint").code == 0
+    write(tree, {"intents/prod/kustomization.yaml": FREEZE.replace("PT1H", "soon")})
+    assert typed("lint").code == 1  # an intent is one under any name
