@@ -33,6 +33,12 @@ COMMANDS: dict[str, str] = {
     "move": "Ask for the move of a VM, in a pull request.",
     "drain": "Ask for nodes to be emptied, in a pull request.",
     "keep-apart": "Ask for VMs to stay apart, in a pull request.",
+    "freeze": "Ask for a time in which nothing moves, in a pull request.",
+    "undo": "Ask for the VMs of a request to go back, in a pull request.",
+    "pulls": "List the open pull requests, or show one.",
+    "merge": "Merge a pull request of the local forge.",
+    "approve": "Approve a pull request of the local forge.",
+    "close": "Close a pull request of the local forge.",
     "audit": "Find what is broken in the cluster, no matter who declared it.",
     "simulate": "Say what would happen if nodes were lost, emptied or changed.",
     "plan": "Show what gitbot would move now, and what it cannot move.",
@@ -45,6 +51,7 @@ COMMANDS: dict[str, str] = {
     "reconcile": "Look, propose and apply, in one pass.",
     "status": "Show what runs, waits, failed, is away and opens next.",
     "get": "List intents, requests, windows, rules, moves, nodes or VMs.",
+    "describe": "Say all about one VM, request, window, rule or node.",
     "calendar": "Show when windows open, what freezes, and a month of it.",
     "ledger": "Show who moved what and why; verify the record.",
     "hold": "Stop everything, now.",
@@ -59,10 +66,13 @@ COMMANDS: dict[str, str] = {
 }
 
 
+_FILES = dict.fromkeys(("approve", "close", "merge"), "pulls")  # of commands that share one
+
 # what people type who know kubectl, Git or another tool, and what does it here
 MEANT = {
     "cordon": "gitbot drain NODE --cordon",
     "delete": "gitbot cancel REQUEST, or remove its file in a pull request",
+    "diff": "gitbot plan --base main",
     "evacuate": "gitbot drain NODE",
     "events": "gitbot ledger show --all",
     "history": "gitbot ledger show",
@@ -70,8 +80,8 @@ MEANT = {
     "logs": "gitbot ledger show, or gitbot status",
     "migrate": "gitbot move vm/NAME",
     "pause": "gitbot hold",
-    "revert": "gitbot move vm/NAME --to NODE moves a VM back",
-    "rollback": "gitbot move vm/NAME --to NODE moves a VM back",
+    "revert": "gitbot undo REQUEST",
+    "rollback": "gitbot undo REQUEST",
     "stop": "gitbot hold",
     "uncordon": "kubectl uncordon NODE; gitbot returned NODE says that a node is back",
     "unfreeze": "remove the file of the FreezeWindow in a pull request",
@@ -125,7 +135,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        module = importlib.import_module(f"gitbot.cli.commands.{name}")
+        module = importlib.import_module(f"gitbot.cli.commands.{_FILES.get(name, name)}")
         if not gc.isenabled():  # gitbot.__main__ turned it off: keep what is imported by now
             gc.freeze()
             gc.set_threshold(COLLECT_AFTER)
@@ -314,7 +324,14 @@ def _say(text: str) -> None:
 
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "apply": ("gitbot apply --max-runtime 1800", "gitbot apply --wait-for-opening 1200"),
+    "apply": ("gitbot apply --dry-run", "gitbot apply --wait-for-opening 1200"),
+    "approve": ("gitbot approve 1",),
+    "close": ("gitbot close 1",),
+    "describe": ("gitbot describe vm/jumpbox -n customapp", "gitbot describe node/kni-worker5"),
+    "freeze": ('gitbot freeze --from "2026-12-28 18:00" --until "2027-01-04 06:00"',),
+    "merge": ("gitbot merge 1",),
+    "pulls": ("gitbot pulls", "gitbot pulls 1"),
+    "undo": ("gitbot undo request/customapp/make-room",),
     "audit": (
         "gitbot audit --snapshot cluster.json.gz",
         "gitbot audit -n customapp --rule mssql2016 -o sarif",

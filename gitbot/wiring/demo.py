@@ -195,5 +195,7 @@ def _clone(folder: Path, bare: Path) -> None:
     git = Git(folder / ".git", folder=folder)
     git.run(["init", "--quiet", "--initial-branch=main", "--template="])
     git.run(["remote", "add", "origin", str(bare)])
+    git.run(["config", "user.name", "you"])  # of this clone alone: who merges there has a name
+    git.run(["config", "user.email", "you@example.org"])
     git.run(["fetch", "--quiet", "origin"])
     git.run(["checkout", "--quiet", "-b", "main", "origin/main"])

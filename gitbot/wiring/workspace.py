@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gitbot.adapters.clock import SystemClock, seconds_counted
 from gitbot.adapters.forges.local import at_address
+from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.adapters.git import (
     GitLedgerStore,
     GitRepository,
@@ -87,6 +88,13 @@ class Workspace:
                 ),
             )
         return self.clusters[name]
+
+    def buttons(self, number: int) -> LocalForge:
+        """The forge to press buttons of, if it has no page of its own. Raises UsageError."""
+        if isinstance(self.forge, LocalForge):
+            return self.forge
+        pull = self.forge.get_pull(number)
+        raise UsageError("this forge has a page for that", hint=f"open {pull.url}")
 
     def read_only(self, name: str, read: Callable[[], ClusterSnapshot]) -> None:
         """Use this snapshot instead of a cluster: nothing else is read, and nothing is written."""

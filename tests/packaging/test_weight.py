@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_223,
     "audit": 1_756,
     "calendar": 1_526,
-    "cli": 7_584,
+    "cli": 7_940,
     "constraints": 10_333,
     "documents": 2_500,
     "errors": 103,
@@ -32,8 +32,8 @@ ROOMS = {
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_343,
-    "wiring": 1_117,
-    "workflows": 13_413,
+    "wiring": 1_127,
+    "workflows": 13_415,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

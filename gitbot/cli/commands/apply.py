@@ -9,6 +9,7 @@ import click
 from gitbot.cli.shared.options import output_option
 from gitbot.cli.shared.output import document_text
 from gitbot.cli.shared.session import running, running_options, say, stopping
+from gitbot.errors import UsageError
 from gitbot.model.grouping import grouped
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import first_of
@@ -40,9 +41,12 @@ wait_option = click.option(
 @click.command("apply")
 @max_runtime_option
 @wait_option
+@click.option("--dry-run", is_flag=True, help="Say what a pass would do now; do nothing.")
 @output_option(("table", "json", "yaml"), "table")
 @running_options
-def apply(where: dict[str, str], max_runtime: int, wait_for_opening: int, output: str) -> int:
+def apply(
+    where: dict[str, str], max_runtime: int, wait_for_opening: int, dry_run: bool, output: str
+) -> int:
     """Carry out everything that is approved, open now and unfinished, no matter who merged it.
 
     Goes on until nothing more can start. Moves that wait for a window do not fail: exit code 0. A
@@ -51,12 +55,39 @@ def apply(where: dict[str, str], max_runtime: int, wait_for_opening: int, output
     """
     from gitbot.workflows.watch import apply_and_report  # noqa: PLC0415 - keeps --help quick
 
+    if dry_run:
+        return _rehearse(where, output)
     with stopping() as stop, running(where) as shell:
         result = apply_and_report(
             stop.of(shell), max_runtime=max_runtime, wait_for_opening=wait_for_opening
         )
     show(result, output)
     return exit_code(result)
+
+
+def _rehearse(where: dict[str, str], output: str) -> int:
+    """The first step of a pass, which `status` decides as well."""
+    from gitbot.execution.executor_types import CreateMigration  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.ask import look_at_all  # noqa: PLC0415
+
+    if output != "table":
+        raise UsageError("--dry-run prints lines", hint="gitbot status -o json has what waits")
+    with running(where) as shell:
+        seen, page = look_at_all(shell)
+    for stop in page.stops:
+        say(f"stopped: {stop.reason}")
+    begins = [item.event for item in seen.steps.effects if isinstance(item, CreateMigration)]
+    for event in begins:
+        say(f"would start: {event.vm}: {event.source} -> {event.to} ({event.request})")
+    for item in seen.steps.waiting:
+        until = f" until {format_instant(item.until)}" if item.until else ""
+        say(f"waits: {item.vm} ({item.request}, move {item.move}): {item.reason}{until}")
+    if page.not_read:
+        say(f"the cluster could not be read: {page.not_read}", err=True)
+        return 2
+    if not begins:
+        say("nothing would start now")
+    return 0
 
 
 def exit_code(result: ApplyResult) -> int:

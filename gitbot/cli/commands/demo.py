@@ -72,17 +72,21 @@ def _play(place: Path, stop: _Stop, *, serve: bool, factor: int, story: bool, ke
             tell(made, say=click.echo, colour=colour())
             click.echo(f"\nDone in {time.monotonic() - started:.0f} s.\n")
         if serve:
-            _serve(made, stop, factor=factor)
+            # gitbot acts on no cluster whose clock differs from ours
+            _serve(made, stop, factor=factor, first_steps=factor == 1 and not story)
     if not serve:
         _where_next(place if kept else None)
 
 
-def _serve(made: Stage, stop: _Stop, *, factor: int) -> None:
+def _serve(made: Stage, stop: _Stop, *, factor: int, first_steps: bool) -> None:
     stop.expected = True
     clock = f"runs {factor} times as fast as yours" if factor > 1 else "is yours"
     click.echo(f"The cluster is at {made.face.url}, its clock {clock}.")
     click.echo(f"\n  export KUBECONFIG={made.kubeconfig}")
     click.echo("  kubectl get nodes,pods,vmi,vmim -A\n")
+    click.echo(f"Its folder is {made.folder}: clone/ has the intents, placement.git is the forge.")
+    if first_steps:
+        _first_steps(made)
     click.echo("Ctrl-C (or SIGTERM) stops it.")
     sys.stdout.flush()
     runner = made.runner(factor=factor, monotonic=time.monotonic)
@@ -90,6 +94,14 @@ def _serve(made: Stage, stop: _Stop, *, factor: int) -> None:
     stop.wait()
     runner.stop()
     click.echo("stopped")
+
+
+def _first_steps(made: Stage) -> None:
+    gitbot = str(Path(_program()).absolute()) if _program() != "gitbot" else "gitbot"
+    click.echo("Your first own migration, in another terminal, with KUBECONFIG as above:\n")
+    click.echo(f"  cd {made.folder}/clone && {gitbot} move vm/jumpbox -n customapp --away")
+    click.echo(f"  {gitbot} check --pull-request 1 --publish")
+    click.echo(f"  {gitbot} merge 1 && {gitbot} apply\n")
 
 
 def _where_next(place: Path | None) -> None:

@@ -21,8 +21,9 @@ _LONGEST = 60  # characters of a cell of the table; -o wide cuts nothing
 
 
 @click.command("get")
-@click.argument("kind", metavar="|".join(GET_TYPES))
+@click.argument("kind", metavar="|".join(GET_TYPES) + "[/NAME]")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("-w", "--watch", is_flag=True, hidden=True)
 @scope_options
 @output_option(LISTED, "table")
 @running_options
@@ -31,6 +32,7 @@ def get(
     where: dict[str, str],
     kind: str,
     names: tuple[str, ...],
+    watch: bool,
     scope: Scope,
     output: str,
 ) -> int:
@@ -42,7 +44,11 @@ def get(
     """
     from gitbot.workflows.ask import listing  # noqa: PLC0415 - keeps --help quick
 
-    chosen = _kind(kind)
+    if watch:
+        raise UsageError("get looks once", hint="gitbot status -w follows what runs and waits")
+    word, slash, name = kind.partition("/")  # TYPE/NAME, as kubectl takes it
+    names = (name, *names) if slash and name else names
+    chosen = _kind(word)
     with open_read_only(where, human=output in ("table", "wide")) as (shell, stale):
         whole = listing(shell, chosen)
     rows = tuple(

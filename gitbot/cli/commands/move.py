@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
-from gitbot.cli.shared.options import time_ahead
+from gitbot.cli.shared.options import read_selector, time_ahead
 from gitbot.errors import UsageError
 from gitbot.model.text.instants import format_instant
 
@@ -19,13 +19,15 @@ REASONS = ("Maintenance", "Troubleshooting", "NodeValidation", "LoadProfile", "H
 
 
 @click.command("move")
-@click.argument("vms", nargs=-1, required=True, metavar="vm/NAME...")
+@click.argument("vms", nargs=-1, metavar="[vm/NAME]...")
+@click.option("-l", "--selector", "labels", metavar="SELECTOR", help="VMs with these labels now.")
 @click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace of the VMs.")
 @click.option("--to", "node", metavar="NODE", help="Move to this node.")
 @click.option("--zone", metavar="ZONE", help="Move to a node of this zone.")
 @click.option("--away", is_flag=True, help="Move to any other node (the default).")
 @click.option("--reason", type=click.Choice(REASONS, case_sensitive=False), help="Why.")
 @click.option("--before", metavar="TIME", help="Latest end: 06:00, tomorrow 6am, in 4h.")
+@click.option("--window", metavar="NAME", help="Only while this MaintenanceWindow is open.")
 @writing_options
 def move(
     *,
@@ -37,6 +39,8 @@ def move(
     away: bool,
     reason: str | None,
     before: str | None,
+    labels: str | None,
+    window: str | None,
 ) -> int:
     """Write a MigrationRequest for these VMs on a branch and open its pull request.
 
@@ -48,6 +52,7 @@ def move(
     from gitbot.workflows.author import NewIntent  # noqa: PLC0415 - keeps --help quick
 
     with author_shell(writing) as (shell, snapshot, zone_name):
+        vms = (*vms, *_labelled(snapshot, labels, namespace)) if labels else vms
         found = _resolved(snapshot, vms, namespace)
         names = [vm.name for vm in found]
         target = {"node": node} if node else {"zone": zone} if zone else {}
@@ -55,15 +60,9 @@ def move(
         first = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         spec: dict[str, Any] = {"vms": {"names": names}}
         spec |= {"target": target} if target else {}
-        deadline = ""
-        if before:
-            end = time_ahead("--before", before, zone_name or "UTC", now=shell.clock.now())
-            deadline = format_instant(end)
-        spec |= {
-            key: value
-            for key, value in (("reason", reason), ("note", writing.note), ("deadline", deadline))
-            if value
-        }
+        deadline = _deadline(before, zone_name or "UTC", now=shell.clock.now())
+        more = {"reason": reason, "note": writing.note, "deadline": deadline, "window": window}
+        spec |= {key: value for key, value in more.items() if value}
         new = NewIntent(
             kind="MigrationRequest",
             namespace=found[0].namespace,
@@ -76,6 +75,22 @@ def move(
         return write_intent(shell, new, writing)
 
 
+def _deadline(before: str | None, zone: str, *, now: int) -> str:
+    return format_instant(time_ahead("--before", before, zone, now=now)) if before else ""
+
+
+def _labelled(snapshot: ClusterSnapshot, labels: str, namespace: str) -> tuple[str, ...]:
+    """The VMs with these labels. The request names them, so that the review shows each."""
+    from gitbot.kubernetes.objects import labels_of, name_of  # noqa: PLC0415 - keeps --help quick
+
+    matcher = read_selector(labels)
+    return tuple(
+        name_of(vmi).name
+        for vmi in snapshot.of("VirtualMachineInstance")
+        if matcher.matches(labels_of(vmi)) and namespace in ("", name_of(vmi).namespace)
+    )
+
+
 def _resolved(
     snapshot: ClusterSnapshot, texts: tuple[str, ...], namespace: str
 ) -> list[NamespacedName]:
@@ -83,6 +98,8 @@ def _resolved(
     from gitbot.cli.commands.explain import resolve  # noqa: PLC0415 - keeps --help quick
     from gitbot.constraints.explanation import Explainer  # noqa: PLC0415
 
+    if not texts:
+        raise UsageError("no VM is meant", hint="give vm/NAME, or -l with labels that VMs have")
     explainer = Explainer(snapshot)
     found = dict.fromkeys(resolve(explainer, text, namespace) for text in texts)
     if any(kind != "vm" for kind, _ in found):

@@ -15,7 +15,7 @@ from gitbot.workflows.ask.listing import Listing, listing, name_of_row
 from gitbot.workflows.ask.maintenance import NodeStatus
 from gitbot.workflows.ask.next_openings import NextOpening
 from gitbot.workflows.ask.node_vm_rows import Row
-from gitbot.workflows.ask.status import RequestStatus, StatusResult, status
+from gitbot.workflows.ask.status import RequestStatus, StatusResult, look_at_all, status
 from gitbot.workflows.ask.status_document import status_document
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "cluster_checks",
     "history",
     "listing",
+    "look_at_all",
     "name_of_row",
     "of_labels",
     "repository_checks",

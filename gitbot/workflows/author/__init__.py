@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from gitbot.workflows.author.remove_pin import Pinned, open_unpinning, unpinning
 from gitbot.workflows.author.run import NewIntent, check_new, open_already, open_new, with_free_name
-from gitbot.workflows.pulls.next_step import next_step
+from gitbot.workflows.pulls.next_step import check_first, next_step
 
 __all__ = [
     "NewIntent",
     "Pinned",
+    "check_first",
     "check_new",
     "next_step",
     "open_already",

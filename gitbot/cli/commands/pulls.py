@@ -1,0 +1,114 @@
+"""`gitbot pulls`, `merge`, `approve` and `close`: the buttons of a forge that has no page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.shared.session import pick_cluster, say
+from gitbot.errors import UsageError
+from gitbot.wiring import find_root
+
+if TYPE_CHECKING:
+    from gitbot.ports.forge import PullRequest
+    from gitbot.wiring.workspace import Workspace
+
+_number = click.argument("number", type=click.IntRange(min=1))
+_anyway = click.option(
+    "--anyway", is_flag=True, help="Merge although gitbot has not shown what it would approve."
+)
+
+
+@click.command("pulls")
+@click.argument("number", type=click.IntRange(min=1), required=False)
+@click.option("--all", "everything", is_flag=True, help="Closed and merged ones too.")
+def pulls(number: int | None, everything: bool) -> int:
+    """List the open pull requests, or show one with its checks and comments."""
+    from gitbot.ports.forge import PullState  # noqa: PLC0415 - keeps --help quick
+
+    with _workspace() as workspace:
+        forge = workspace.forge
+        if number is None:
+            state = None if everything else PullState.OPEN
+            found = forge.list_pulls(state=state)
+            for pull in found:
+                say(_line(pull))
+            if not found:
+                say("no pull request is open", err=True)
+            return 0
+        pull = forge.get_pull(number)
+        say(_line(pull))
+        for status in forge.list_statuses(pull.head):
+            say(f"{status.context}: {status.state}: {status.description}")
+        for comment in forge.list_comments(number):
+            say(f"\n{comment.author}:\n{comment.body}")
+    return 0
+
+
+@click.command("merge")
+@_number
+@_anyway
+def merge(number: int, anyway: bool) -> int:
+    """Merge pull request NUMBER in your name: it approves what gitbot showed on it."""
+    from gitbot.ports.forge import MergeMethod  # noqa: PLC0415 - keeps --help quick
+
+    with _workspace() as workspace:
+        forge = workspace.buttons(number)
+        pull = forge.get_pull(number)
+        first = _check_first(workspace, pull)
+        if first and not anyway:
+            raise UsageError(f"a merge of pull request {number} approves nothing yet", hint=first)
+        merged = forge.merge_pull(number, method=MergeMethod.MERGE, expected_head=pull.head)
+    say(f"{_line(merged)}; next: gitbot apply")
+    return 0
+
+
+@click.command("approve")
+@_number
+def approve(number: int) -> int:
+    """Approve the head of pull request NUMBER in your name."""
+    with _workspace() as workspace:
+        forge = workspace.buttons(number)
+        forge.approve_pull(number, reviewer=forge.account)
+        say(f"{_line(forge.get_pull(number))}; next: gitbot merge {number}")
+    return 0
+
+
+@click.command("close")
+@_number
+def close(number: int) -> int:
+    """Close pull request NUMBER without a merge: nothing of it happens."""
+    with _workspace() as workspace:
+        forge = workspace.buttons(number)
+        forge.close_pull(number)
+        say(_line(forge.get_pull(number)))
+    return 0
+
+
+@contextmanager
+def _workspace() -> Iterator[Workspace]:
+    from gitbot.wiring.workspace import open_workspace  # noqa: PLC0415 - keeps --help quick
+
+    with open_workspace(find_root(Path.cwd()), as_person=True, forgiving=True) as workspace:
+        yield workspace
+
+
+def _check_first(workspace: Workspace, pull: PullRequest) -> str:
+    """The command without which the merge approves nothing; "" for gitbot's own."""
+    from gitbot.model.text.names import OWN_AUTHOR  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.author import check_first  # noqa: PLC0415
+
+    names = [cluster.name for cluster in workspace.settings.clusters]
+    if pull.author == OWN_AUTHOR or len(names) > 1:
+        return ""
+    cluster = pick_cluster(workspace.settings, "")
+    now, ledger = workspace.clock.now(), workspace.ledger.read()
+    return check_first(workspace.forge.capabilities, ledger, pull, cluster=cluster, now=now)
+
+
+def _line(pull: PullRequest) -> str:
+    return f"pull request {pull.number} {pull.state} by {pull.author}: {pull.title} ({pull.branch})"

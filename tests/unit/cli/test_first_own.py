@@ -1,0 +1,143 @@
+"""A person moves a VM, freezes, undoes and looks, with the words that they try first."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.doubles.intents import HEAD
+from tests.unit.cli.desk import Desk, at_desk
+
+README = Path(__file__).parents[3] / "README.md"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    with at_desk(tmp_path, monkeypatch) as desk:
+        yield desk
+
+
+def steps_of_readme() -> list[list[str]]:
+    """The commands of gitbot in the block that begins with the first own move."""
+    text = README.read_text("utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    block = next(part for part in blocks if "merge 1" in part)
+    return [line.split()[1:] for line in block.splitlines() if line.startswith("gitbot ")]
+
+
+def test_readme_leads_to_an_own_migration_in_eight_commands(desk: Desk) -> None:
+    steps = steps_of_readme()
+    assert [words[0] for words in steps] == ["move", "check", "merge", "apply"]
+    said = [desk.gitbot(*words) for words in steps[:-1]]
+    assert [each.code for each in said] == [0, 0, 0], said
+    carry_out(desk)
+
+
+def carry_out(desk: Desk) -> None:
+    """The machine's clock does not move the simulated one: it goes ahead between two passes."""
+    assert "1 running" in desk.gitbot("apply", "--max-runtime", "1").out
+    desk.loop.cluster.advance(25)
+    assert "1 succeeded" in desk.gitbot("apply", "--max-runtime", "1").out
+
+
+def test_merge_of_what_was_not_shown_is_refused_with_the_command(desk: Desk) -> None:
+    desk.gitbot("move", "jumpbox", "--away")
+    said = desk.gitbot("merge", "1")
+    assert said.code == 2
+    assert "approves nothing yet; gitbot check --pull-request 1 --publish" in said.err
+    assert "pull request 1 open by Ann: Move customapp/jumpbox" in desk.gitbot("pulls").out
+    assert desk.gitbot("merge", "1", "--anyway").code == 0
+    assert desk.gitbot("pulls").err == "no pull request is open\n"
+    assert "pull request 1 merged by Ann" in desk.gitbot("pulls", "--all").out
+
+
+def test_approve_show_and_close(desk: Desk) -> None:
+    desk.gitbot("move", "jumpbox", "--away")
+    assert "next: gitbot merge 1" in desk.gitbot("approve", "1").out
+    assert [item.reviewer for item in desk.loop.forge.get_pull(1).reviews] == ["Ann"]
+    desk.gitbot("check", "--pull-request", "1", "--publish")
+    shown = desk.gitbot("pulls", "1").out
+    assert "gitbot/plan: success: 1 move" in shown
+    assert "Moves customapp/jumpbox" in shown
+    assert "pull request 1 closed" in desk.gitbot("close", "1").out
+
+
+def test_dry_run_of_apply_starts_nothing_and_undo_leads_back(desk: Desk) -> None:
+    for words in steps_of_readme()[:-1]:
+        desk.gitbot(*words)
+    would = desk.gitbot("apply", "--dry-run")
+    assert re.match(r"would start: customapp/jumpbox: kni-worker -> kni-worker\d \(", would.out)
+    assert "created" not in desk.gitbot("get", "moves").out
+    nothing = desk.gitbot("undo", "request/customapp/move-jumpbox")
+    assert (nothing.code, "knows no request" in nothing.err) == (2, True)
+    carry_out(desk)
+    assert desk.gitbot("apply", "--dry-run").out == "nothing would start now\n"
+    said = desk.gitbot("undo", "request/customapp/move-jumpbox")
+    assert said.code == 0, said.text
+    assert "Undo request/customapp/move-jumpbox: back to kni-worker;" in said.out
+
+
+def test_freeze_until_a_time(desk: Desk) -> None:
+    said = desk.gitbot(
+        "freeze", "--from", "2199-01-01 10:00", "--until", "2199-01-02 12:30", "-n", "customapp",
+        "--reason", "quarter close", "--dry-run",
+    )  # fmt: skip
+    assert said.code == 0, said.text
+    value = yaml.safe_load(said.out[said.out.index("apiVersion") : said.out.index("\niberia: ")])
+    assert value["kind"] == "FreezeWindow"
+    assert value["spec"] == {
+        "namespaces": ["customapp"],
+        "schedule": {
+            "start": "2199-01-01T10:00",
+            "timeZone": "Europe/Madrid",
+            "duration": "P1DT2H30M",
+        },
+        "reason": "quarter close",
+    }
+    early = desk.gitbot("freeze", "--from", "2199-01-03 10:00", "--until", "2199-01-02 12:30")
+    assert (early.code, "expected a time after --from" in early.err) == (2, True)
+
+
+def test_move_by_labels_in_a_window(desk: Desk) -> None:
+    desk.commit(
+        change=f"{HEAD}kind: MaintenanceWindow\nmetadata: {{name: change}}\nspec:\n  schedule: "
+        '{start: "2098-01-01T10:00", timeZone: UTC, duration: PT4H}\n'
+    )
+    said = desk.gitbot(
+        "move", "-l", "kubevirt.io/domain=jumpbox", "--away", "--window", "change", "--dry-run"
+    )
+    assert "names:\n    - jumpbox\n" in said.out
+    assert "window: change\n" in said.out
+    none = desk.gitbot("move", "-l", "app=nothing")
+    assert (none.code, "no VM is meant" in none.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("describe vm/jumpbox", "vm/jumpbox in customapp: "),
+        ("describe vmi jumpbox -n customapp", "vm/jumpbox in customapp: "),
+        ("describe node/kni-worker5", "kni-worker5 "),
+        ("get node/kni-worker5", "kni-worker5 "),
+    ],
+)
+def test_types_and_names_as_kubectl_takes_them(desk: Desk, words: str, answer: str) -> None:
+    said = desk.gitbot(*words.split())
+    assert said.code == 0, said.text
+    assert answer in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("describe vm", "found 'vm' without a name"),
+        ("describe thing/x", "found 'thing', expected pod, intents"),
+        ("get nodes -w", "gitbot status -w follows"),
+    ],
+)
+def test_wrong_questions(desk: Desk, words: str, answer: str) -> None:
+    said = desk.gitbot(*words.split())
+    assert said.code == 2
+    assert answer in said.err
