@@ -15,7 +15,7 @@ ROOMS = {
     "audit": 1_756,
     "calendar": 1_526,
     "cli": 7_940,
-    "constraints": 10_333,
+    "constraints": 10_354,
     "documents": 2_500,
     "errors": 103,
     "execution": 3_406,

@@ -9,7 +9,7 @@ from typing import Any
 from gitbot.constraints.moves.claims_to_come import claims_to_come
 from gitbot.constraints.moves.instances import Instance, Instances
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
+from gitbot.kubernetes.objects import Json, KubernetesObject, at, condition_of
 from gitbot.kubevirt.attachment_pod import attachment_pod
 from gitbot.kubevirt.kubevirt_object import setting
 from gitbot.kubevirt.target_pod import source_pod, target_pod
@@ -126,7 +126,7 @@ def _target_object(
 ) -> KubernetesObject:
     vmi = _running_or_next(instances, instance)
     namespace = instance.name.namespace
-    held = instance.source_pod if not _resized(vmi) else None
+    held, resized = instance.source_pod, _resized(vmi)
     real: Mapping[str, Any] = (held or {}).get("spec") or {}
     if not isinstance(at(vmi, "spec", "domain", default={}), Mapping):
         raise ValueError("expected a mapping at spec.domain")  # noqa: TRY004 - becomes a SnapshotError
@@ -140,13 +140,13 @@ def _target_object(
         quotas=instances.quotas.get(namespace, ()),
         claims=instances.claims.get(namespace, {}),
         classes=instances.classes,
-        containers=None if whole else real.get("containers") or None,
+        containers=None if whole or resized else real.get("containers") or None,
         state_claim=claims_to_come(instances, instance, vmi).state,
     )
     name = target_name(instance.name).name
     pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
     if held is not None:
-        pod["spec"] = _with_real_requests(pod["spec"], real)
+        pod["spec"] = _with_real_requests(pod["spec"], real, resized=resized)
     return pod
 
 
@@ -192,12 +192,29 @@ def _resized(vmi: KubernetesObject) -> bool:
     )
 
 
-def _with_real_requests(spec: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
+def _resized_container(real: Json, rendered: Json | None) -> Json:
+    if real.get("name") != "compute" or rendered is None:
+        return real
+    sides = ("requests", "limits")
+    old, new = real.get("resources") or {}, rendered.get("resources") or {}
+    kept = {side: _of_others(old.get(side) or {}) | dict(new.get(side) or {}) for side in sides}
+    return {**real, "resources": {**old, **new, **kept}}
+
+
+def _of_others(amounts: Mapping[str, Any]) -> dict[str, Any]:
+    """The extended resources of a running container: they do not follow from size."""
+    return {name: amount for name, amount in amounts.items() if "/" in name}
+
+
+def _with_real_requests(
+    spec: Mapping[str, Any], source: Mapping[str, Any], *, resized: bool
+) -> dict[str, Any]:
     """The target with the requests that the running pod really has.
 
     A mutating webhook or another KubeVirt release may have changed what the formulas give, and will
     do so again. Ordinary init containers come only from the target: a source pod has some (volume
-    of a container disk) that a target lacks.
+    of a container disk) that a target lacks. If the VMI was `resized`, compute takes what the
+    formulas give; what only the running pod has (networks of device plugins) is added again.
     """
     rendered = {item.get("name") for item in spec.get("initContainers") or ()}
     initial = [
@@ -205,7 +222,11 @@ def _with_real_requests(spec: Mapping[str, Any], source: Mapping[str, Any]) -> d
         for item in source.get("initContainers") or ()
         if item.get("name") in rendered or item.get("restartPolicy") == "Always"
     ]
-    result = {**spec, "containers": list(source.get("containers") or spec.get("containers") or ())}
+    containers = list(source.get("containers") or spec.get("containers") or ())
+    if resized:
+        new = {item.get("name"): item for item in spec.get("containers") or ()}
+        containers = [_resized_container(item, new.get(item.get("name"))) for item in containers]
+    result = {**spec, "containers": containers}
     result["initContainers"] = initial
     for key in ("resources", "overhead"):
         if source.get(key) is not None:
