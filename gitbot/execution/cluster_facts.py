@@ -185,15 +185,23 @@ def _target_of(instance: KubernetesObject, uid: str) -> str:
 
 
 def new_breaches(
-    problem: PlacementProblem, facts: ClusterFacts, vm: NamespacedName, source: str
+    problem: PlacementProblem,
+    facts: ClusterFacts,
+    vm: NamespacedName,
+    source: str,
+    follow: Mapping[NamespacedName, str] | None = None,
 ) -> tuple[Breach, ...]:
-    """Required breaches about a VM that exist now and would not if it were still on `source`."""
+    """Required breaches about a VM that exist now and would not if it were still on `source`.
+
+    The VMs that `follow` count as on their targets already.
+    """
     rules = [rule for rule in problem.rules if rule.required and vm in rule.members]
     if not rules:
         return ()
     now: dict[NamespacedName, frozenset[str]] = {
         name: frozenset({node}) for name in sorted(facts.instances) if (node := facts.node_of(name))
     }
+    now |= {name: frozenset({node}) for name, node in (follow or {}).items()}
     before: Occupancy = {**now, vm: frozenset({source})}
     return tuple(
         breach for rule in rules for breach in worsened(rule.breaches(before), rule.breaches(now))

@@ -6,6 +6,7 @@ and the objects of one read are not of the same moment. Each function says which
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -235,11 +236,31 @@ def _landed(subject: Subject, migration: KubernetesObject | None) -> MoveChanged
     if not facts.satisfies(landed, subject.move):
         reason = f"landed on {landed or 'no known node'}, which is not what was approved"
     else:
-        breaches = new_breaches(subject.view.problem, facts, record.vm, record.source)
+        problem, follow = subject.view.problem, _followers(subject)
+        breaches = new_breaches(problem, facts, record.vm, record.source, follow)
         reason = breaches[0].message if breaches else ""
     state = MoveState.FAILED if reason else MoveState.SUCCEEDED
     outcome = UNEXPECTED if reason else "Succeeded"
     return _changed(subject, state, outcome=outcome, landed=landed, uid=uid, reason=reason)
+
+
+def _followers(subject: Subject) -> Mapping[NamespacedName, str]:
+    """The VMs that move as one with this one and are still on their sources, with their targets.
+
+    The rule that keeps them together is broken until the last has landed, as the plan said.
+    """
+    move, facts = subject.move, subject.facts
+    others = (
+        other
+        for other in subject.approved.moves
+        if other.group == move.group and move.as_one and other.as_one
+    )
+    return {
+        vm: other.to.node
+        for other in others
+        if (vm := other.vm.namespaced_name) != subject.record.vm
+        and facts.node_of(vm) == other.source.node
+    }
 
 
 def _failed(subject: Subject, migration: KubernetesObject) -> MoveChanged:

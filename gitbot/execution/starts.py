@@ -33,7 +33,6 @@ from gitbot.model.grouping import grouped
 from gitbot.model.ledger.effect_id import EffectId
 from gitbot.model.ledger.events import KnownEvent, MoveState, NodeState
 from gitbot.model.ledger.request_id import RequestId
-from gitbot.model.plan.diagnosis import TOGETHER
 from gitbot.model.plan.findings import Severity
 from gitbot.model.plan.plan import Move, MoveRef, PlacementPlan, Wave
 from gitbot.model.plan.problem import MoveVms, Pin, Request, Target
@@ -294,18 +293,14 @@ def _replay_refusal(
 
 def _as_one(candidates: Iterable[Candidate], chosen: Sequence[Candidate]) -> list[Candidate]:
     """The chosen moves, and those that follow them as one group, for which there is no slot yet."""
-    groups = {
-        (item.approved.id, item.move.group)
-        for item in chosen
-        if any(check.name == TOGETHER for check in item.move.checks)
-    }
+    groups = {(item.approved.id, item.move.group) for item in chosen if item.move.as_one}
     known = {(item.approved.id, item.move.id) for item in chosen}
     return [*chosen] + [
         item
         for item in candidates
         if (item.approved.id, item.move.group) in groups
         and (item.approved.id, item.move.id) not in known
-        and any(check.name == TOGETHER for check in item.move.checks)
+        and item.move.as_one
     ]
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.ledger.request_id import RequestId
-from gitbot.model.plan.diagnosis import Check
+from gitbot.model.plan.diagnosis import TOGETHER, Check
 from gitbot.model.plan.problem import Limits, Pin
 from gitbot.model.text.names import IntentRef
 
@@ -78,6 +78,11 @@ class Move:
     after_return: bool = False
     checks: tuple[Check, ...] = ()
     why: str = ""
+
+    @property
+    def as_one(self) -> bool:
+        """Whether it is a move of a group that a rule keeps together."""
+        return any(check.name == TOGETHER for check in self.checks)
 
     @property
     def ref(self) -> MoveRef:

@@ -1,0 +1,58 @@
+"""A pair that a rule keeps together, from a pull request to its new node, in the simulator."""
+
+from pathlib import Path
+
+import pytest
+
+from gitbot.simulation.building import guest, kubevirt, machine, namespace
+from gitbot.simulation.scenes import NAMESPACE, nodes
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from tests.doubles.intents import CONFIGURATION, HEAD
+from tests.scenarios.loop import Loop
+
+RULE = f"""{HEAD}kind: PlacementRule
+metadata: {{name: together, namespace: {NAMESPACE}}}
+spec:
+  selector: {{matchLabels: {{pair: web}}}}
+  affinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+    - {{topologyKey: kubernetes.io/hostname, labelSelector: {{matchLabels: {{pair: web}}}}}}
+"""
+MOVE = f"""{HEAD}kind: MigrationRequest
+metadata: {{name: pair, namespace: {NAMESPACE}}}
+spec: {{vms: {{names: [app, db]}}, target: {{node: kni-worker3}}}}
+"""
+
+
+def pair() -> SimulatedCluster:
+    """`app` and `db` on kni-worker, of different sizes."""
+    cluster = SimulatedCluster(start_time=1_764_547_200, name="iberia")
+    others = [f"kni-worker{number}" for number in range(2, 7)]
+    cluster.load([kubevirt(evictionStrategy="LiveMigrate")])
+    cluster.apply([*nodes(), namespace(NAMESPACE)])
+    for node in others:
+        cluster.cordon(node)
+    for name, memory in (("app", "2Gi"), ("db", "6Gi")):
+        spec = {"domain": guest(memory=memory, requests=False)}
+        labels = {"kubevirt.io/domain": name, "pair": "web"}
+        cluster.apply([machine(name, namespace=NAMESPACE, labels=labels, spec=spec)])
+    cluster.settle()
+    for node in others:
+        cluster.cordon(node, unschedulable=False)
+    return cluster
+
+
+@pytest.mark.parametrize("parallel", [4, 1])
+def test_a_pair_goes_to_its_new_node_as_one(tmp_path: Path, parallel: int) -> None:
+    """With one slot, the first lands before the second starts: a pass judges both together."""
+    zone = "timeZone: Europe/Madrid\n"
+    limits = f"{zone}    limits: {{parallel: {parallel}, reserve: 0}}\n"
+    loop = Loop.start(tmp_path, pair(), configuration=CONFIGURATION.replace(zone, limits))
+    assert set(loop.where().values()) == {"kni-worker"}
+    loop.commit({"rule.yaml": RULE})
+    pull = loop.open({"move.yaml": MOVE})
+    published = loop.publish(pull.number)
+    assert not published.check.fails(), published.check.findings
+    loop.merge(pull.number)
+    loop.apply()
+    assert set(loop.where().values()) == {"kni-worker3"}, "\n".join(loop.lines)
