@@ -10,14 +10,17 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 
-from gitbot.adapters.clock import SystemClock
 from gitbot.errors import RepositoryError, UsageError
 from gitbot.model.text.names import CONFIGURATION_FILE
 
 MAX_FILES = 20_000
 MAX_FILE_BYTES = 4 * 1024 * 1024
-JUST_MADE = 60  # seconds in which a temporary folder may have no lock yet
+_PREFIX = "gitbot-"
+_MARK = "made-by-gitbot"
+_CONTENT = "content"
+_LONGEST = 200  # bytes of a mark
 
 
 def find_root(start: Path) -> Path:
@@ -68,6 +71,20 @@ def read_plain_file(path: Path, shown: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise RepositoryError(f"{shown} cannot be read: {error.strerror}") from error
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace a file in one step, so that no process reads half of it. Raises OSError."""
+    beside = path.with_name(f".{path.name}.{token_hex(4)}.new")
+    handle = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(beside, path)  # noqa: PTH105 - the one call that replaces in one step
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()  # it is new: no file had this name
+        raise
 
 
 def _walk(base: Path) -> Iterator[Path]:
@@ -122,17 +139,6 @@ def _read_shipped(name: str, suffixes: set[str]) -> Mapping[str, str]:
     }
 
 
-def _sweep(prefix: str) -> None:
-    """Remove the folders of killed processes: no process has their lock any more."""
-    for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        with suppress(OSError):
-            known = path.lstat()
-            ours = known.st_uid == os.getuid() and stat.S_ISDIR(known.st_mode)
-            if ours and SystemClock().now() - known.st_ctime > JUST_MADE:
-                with locked_folder(path):
-                    shutil.rmtree(path, ignore_errors=True)
-
-
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
     """Take the lock of a folder, until the end of the process at most. Raises BlockingIOError."""
@@ -148,18 +154,68 @@ def locked_folder(folder: Path) -> Iterator[None]:
 def temporary_folder(name: str) -> Iterator[Path]:
     """A private folder that is removed afterwards, even if the removal is interrupted.
 
-    It is not an error if another process still writes into the folder. Folders of that name that a
-    killed process left behind are removed first.
+    It is not an error if another process still writes into the folder. What killed processes left
+    behind is removed first.
     """
-    prefix = f"gitbot-{name}-"
-    _sweep(prefix)
-    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    _sweep()
+    parent = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{name}-"))
+    token = os.open(parent / _MARK, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:
-        with locked_folder(folder):
-            yield folder
+        fcntl.flock(token, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.write(token, _proof(parent))  # under the lock: nobody may sweep what is in use
+        (parent / _CONTENT).mkdir(mode=0o700)
+        yield parent / _CONTENT
     finally:
         try:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(parent)
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(parent)
             raise
+        finally:
+            os.close(token)
+
+
+def _sweep() -> None:
+    """Remove the folders of killed processes, and nothing that gitbot cannot prove to be its own.
+
+    A name proves nothing: a person may have given it.
+    """
+    for parent in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if _is_own(parent):
+                token = os.open(parent / _MARK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    fcntl.flock(token, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if _is_own(parent):  # still, now that no process has it
+                        _remove(parent)
+                finally:
+                    os.close(token)
+
+
+def _is_own(parent: Path) -> bool:
+    """Whether `temporary_folder` made this very folder, and nothing was added beside its content.
+
+    Only this account can write into it, and a copy or another folder of the name has another inode.
+    Raises OSError.
+    """
+    folder, token = parent.lstat(), (parent / _MARK).lstat()
+    private = stat.S_ISDIR(folder.st_mode) and stat.S_IMODE(folder.st_mode) == 0o700
+    whose = {folder.st_uid, token.st_uid} == {os.geteuid()}
+    plain = stat.S_ISREG(token.st_mode) and token.st_nlink == 1 and token.st_size < _LONGEST
+    if not (private and whose and plain) or (parent / _MARK).read_bytes() != _proof(parent):
+        return False
+    return {path.name for path in parent.iterdir()} <= {_MARK, _CONTENT}
+
+
+def _proof(folder: Path) -> bytes:
+    known = folder.lstat()
+    return f"gitbot made this temporary folder: {known.st_dev}:{known.st_ino}\n".encode()
+
+
+def _remove(parent: Path) -> None:
+    """The token goes last, so that the next run can finish what a kill interrupts."""
+    shutil.rmtree(parent / _CONTENT, ignore_errors=True)
+    if not (parent / _CONTENT).exists():
+        (parent / _MARK).unlink(missing_ok=True)
+        with suppress(OSError):
+            parent.rmdir()

@@ -150,10 +150,11 @@ def demo_folder(folder: Path | None) -> Iterator[Path]:
 
 def _clear(folder: Path) -> None:
     """Remove what a demo that was killed has made; its cluster is gone, so nothing can go on."""
-    present = [path.name for path in folder.iterdir()]
-    if present and UNFINISHED not in present:
+    marker, known = folder / UNFINISHED, folder.stat()
+    made = f"gitbot made this demo: {known.st_dev}:{known.st_ino}\n"  # a copy has another inode
+    if any(folder.iterdir()) and not (marker.is_file() and marker.read_bytes() == made.encode()):
         raise UsageError(f"{folder} exists", hint=NEW)
-    (folder / UNFINISHED).touch()
+    marker.write_text(made, encoding="ascii")
     for name in ("clone", "alice.git", "placement.git"):
         shutil.rmtree(folder / name, ignore_errors=True)
 

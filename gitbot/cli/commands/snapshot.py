@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from pathlib import Path
 
 import click
 
+from gitbot.adapters.working_tree import replace_file
 from gitbot.cli.shared.options import ClusterAccess, cluster_options, load_snapshot, now_option
 from gitbot.cli.shared.session import stages
 from gitbot.errors import SnapshotError
@@ -46,16 +45,12 @@ def _write(name: str, data: bytes) -> None:
     A pipe, a device or a link to one is written to, never replaced.
     """
     path = Path(name)
-    in_place = path.exists() and not path.is_file()
-    partial = path if in_place else path.with_name(path.name + ".partial")
     try:
-        partial.write_bytes(data)
-        if not in_place:
-            os.replace(partial, path)  # noqa: PTH105 - the one call that replaces in one step
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            replace_file(path, data)
     except OSError as error:
-        with contextlib.suppress(OSError):  # a read-only file system refuses that too
-            if not in_place:
-                partial.unlink()
         raise SnapshotError(f"{name} cannot be written: {error.strerror}") from error
 
 

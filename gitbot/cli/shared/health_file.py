@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gitbot.adapters.working_tree import replace_file
 from gitbot.errors import UsageError
 from gitbot.model.text.instants import format_instant
 from gitbot.reports.escape import terminal
@@ -55,10 +56,8 @@ class HealthFile:
     def _write(self) -> None:
         if self._path is None:
             return
-        beside = self._path.with_name(f".{self._path.name}.new")
         try:
-            beside.write_text(self._text, encoding="utf-8")
-            beside.replace(self._path)
+            replace_file(self._path, self._text.encode())
         except OSError as error:
             raise UsageError(
                 f"the health file {self._path} cannot be written: {error.strerror}",

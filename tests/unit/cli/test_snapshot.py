@@ -1,5 +1,6 @@
 """`gitbot snapshot` and the options that open a cluster."""
 
+import errno
 import gzip
 import json
 import os
@@ -82,9 +83,23 @@ def test_what_is_no_plain_file_is_written_into_and_never_replaced(tmp_path: Path
     assert list(tmp_path.iterdir()) == [pipe]
     result = run("--snapshot", "-", "-o", str(tmp_path), stdin=NODE)
     assert f"{tmp_path} cannot be written: Is a directory" in str(result.exception)
-    (tmp_path / "c.gz.partial").mkdir()  # neither written nor removed, as on a read-only disk
-    result = run("--snapshot", "-", "-o", str(tmp_path / "c.gz"), stdin=NODE)
-    assert f"{tmp_path}/c.gz cannot be written: Is a directory" in str(result.exception)
+
+
+def test_no_other_file_of_a_person_is_replaced_or_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "c.gz.partial"
+    own.write_text("mine", encoding="utf-8")
+    assert run("--snapshot", "-", "-o", str(tmp_path / "c.gz"), stdin=NODE).exit_code == 0
+
+    def full(_source: object, _target: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    result = run("--snapshot", "-", "-o", str(tmp_path / "d.gz"), stdin=NODE)
+    assert "d.gz cannot be written: No space left on device" in str(result.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.gz", "c.gz.partial"]
+    assert own.read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.parametrize("now", ["9999-12-31T23:59:59Z", "1999-12-31T23:59:59Z"])
