@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.progress_bar import StderrProgress
 from gitbot.adapters.signals import Stop, StoppableClock, stop_on_signals
-from gitbot.adapters.working_tree import ShippedTexts, find_root, read_plain_file, read_working_tree
+from gitbot.adapters.working_tree import (
+    ShippedTexts,
+    find_root,
+    read_plain_file,
+    read_working_tree,
+    replace_file,
+)
 
 if TYPE_CHECKING:
     from gitbot.adapters.sandbox.policy_runner import LimitedPolicyRunner
@@ -26,6 +32,7 @@ __all__ = [
     "policy_runner",
     "read_plain_file",
     "read_working_tree",
+    "replace_file",
     "stop_on_signals",
 ]
 

@@ -7,19 +7,23 @@ repeated within a budget, writes are sent once.
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from gitbot.adapters.bounded_http_body import whole
 from gitbot.adapters.kubernetes.client_logs import make_logs_harmless
+from gitbot.adapters.working_tree import temporary_folder
 from gitbot.errors import ClusterError, NotSent, OutcomeUnknown
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.ports.cluster import Gate, no_gate
@@ -236,7 +240,10 @@ def _connect(kubeconfig: str, context: str, ask: Callable[[], None]) -> tuple[An
             config.load_incluster_config(client_configuration=configuration)
             name = context or "in-cluster"
         else:
-            config.load_kube_config(file, context or None, configuration, persist_config=False)
+            keys = _key_folder()
+            config.load_kube_config(
+                file, context or None, configuration, persist_config=False, temp_file_path=keys
+            )
             name = context or str(config.list_kube_config_contexts(file)[1]["name"])
     except ClusterError:
         raise
@@ -257,6 +264,17 @@ def _connect(kubeconfig: str, context: str, ask: Callable[[], None]) -> tuple[An
         raise ClusterError(message, hint=hint) from None
     ask_when_connected(client.rest_client.pool_manager, ask)
     return client, name
+
+
+@cache
+def _key_folder() -> str:
+    """Where the client writes certificates and keys of kubeconfigs, as OpenSSL reads only files.
+
+    The client removes them at the end of the process. After a kill, the next run does.
+    """
+    held = ExitStack()
+    atexit.register(held.close)
+    return str(held.enter_context(temporary_folder("keys")))
 
 
 def _check_context(config: Any, file: str, context: str) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from gitbot.adapters.working_tree import replace_file
 from gitbot.cli.shared.options import ClusterAccess, cluster_options, load_snapshot, now_option
 from gitbot.cli.shared.session import stages
 from gitbot.errors import SnapshotError
 from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.wiring import replace_file
 
 
 @click.command("snapshot")

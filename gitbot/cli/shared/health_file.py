@@ -11,10 +11,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitbot.adapters.working_tree import replace_file
 from gitbot.errors import UsageError
 from gitbot.model.text.instants import format_instant
 from gitbot.reports.escape import terminal
+from gitbot.wiring import replace_file
 
 if TYPE_CHECKING:
     from gitbot.workflows.apply import Standstill
