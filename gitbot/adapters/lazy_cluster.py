@@ -26,6 +26,12 @@ class LazyCluster:
             self._opened = self._opener()
         return self._opened
 
+    def close(self) -> None:
+        """Close the connections of the cluster, if it was opened and has any."""
+        close = getattr(self._opened, "close", None)
+        if close is not None:
+            close()
+
     def snapshot(self) -> ClusterSnapshot:
         return self._cluster().snapshot()
 

@@ -96,6 +96,12 @@ class Workspace:
         pull = self.forge.get_pull(number)
         raise UsageError("this forge has a page for that", hint=f"open {pull.url}")
 
+    def close(self) -> None:
+        """Close connections to clusters: a watch opens everything again after trouble."""
+        for cluster in self.clusters.values():
+            if isinstance(cluster, LazyCluster):
+                cluster.close()
+
     def read_only(self, name: str, read: Callable[[], ClusterSnapshot]) -> None:
         """Use this snapshot instead of a cluster: nothing else is read, and nothing is written."""
         self.clusters[name] = PublishedCluster(name, read, self.clock)
@@ -224,7 +230,7 @@ def open_workspace(
             only=(base_branch, "gitbot/*"),
         )
         base, settings = _protected(repository, base_branch, forge.remote, forgiving=forgiving)
-        yield Workspace(
+        workspace = Workspace(
             settings=settings,
             base=base,
             repository=repository,
@@ -237,6 +243,10 @@ def open_workspace(
             rehearse_push=repository.rehearse_push,
             ledger_name=ledger_name(forge.remote),
         )
+        try:
+            yield workspace
+        finally:
+            workspace.close()
 
 
 def _person(root: Path) -> tuple[str, str]:

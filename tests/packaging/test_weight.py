@@ -11,7 +11,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 3,
     "__main__": 85,
-    "adapters": 7_297,
+    "adapters": 7_331,
     "audit": 1_756,
     "calendar": 1_526,
     "cli": 7_940,
@@ -32,7 +32,7 @@ ROOMS = {
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_343,
-    "wiring": 1_135,
+    "wiring": 1_145,
     "workflows": 13_415,
 }
 FUNCTION = 50

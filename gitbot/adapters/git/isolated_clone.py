@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from weakref import WeakValueDictionary
 
-from gitbot.adapters.working_tree import temporary_folder
+from gitbot.adapters.working_tree import replace_file, temporary_folder
 from gitbot.errors import RepositoryError
 
 _LINKED = ("objects", "refs", "packed-refs", "reftable", "shallow")
@@ -24,35 +26,53 @@ _BORROWED = "give it objects of its own: `git repack -a -d`, then remove objects
 _FOREIGN = "run gitbot as its owner, or trust it: git config --global --add safe.directory {folder}"
 
 
-def isolated(entry: Path, trusted: Callable[[], frozenset[str]]) -> tuple[Path, ExitStack]:
+class Isolated:
+    """A Git directory with the objects and refs of a repository; it goes with its last user."""
+
+    def __init__(self) -> None:
+        with ExitStack() as held:
+            self.directory = held.enter_context(temporary_folder("clone")) / "clone.git"
+            self.directory.mkdir()
+            weakref.finalize(self, held.pop_all().close)
+
+    def follow(self, own: Path, common: Path) -> None:
+        """Link and copy what the repository has now."""
+        for name in _LINKED:
+            link = self.directory / name
+            found = (common / name).exists() or name == "packed-refs"  # Git may write that later
+            if found and not link.is_symlink():
+                link.symlink_to(common / name)
+        config = _configuration(common / "config").encode("ascii")
+        for name, data in {"HEAD": (own / "HEAD").read_bytes(), "config": config}.items():
+            known = self.directory / name
+            if not known.exists() or known.read_bytes() != data:
+                replace_file(known, data)
+
+
+_isolated: WeakValueDictionary[Path, Isolated] = WeakValueDictionary()
+"""By the `.git`: a process that opens a repository again and again needs one directory."""
+
+
+def isolated(entry: Path, trusted: Callable[[], frozenset[str]]) -> Isolated:
     """A Git directory with the objects and refs of `entry`, a `.git` or a bare repository.
 
-    Closing the stack removes it. `trusted` lists the folders of other accounts that the person
-    trusts ("*": all). Raises RepositoryError if another account owns a part of the repository, or
-    its objects are elsewhere.
+    `trusted` lists the folders of other accounts that the person trusts ("*": all). Raises
+    RepositoryError if another account owns a part of the repository, or its objects are elsewhere.
     """
     try:
         own, common = _directories(entry)
         root = entry.parent if entry.name == ".git" else entry
         _check_owner((root, entry, own, common, common / "config", own / "HEAD"), trusted)
         _check_objects(common / "objects")
-        with ExitStack() as held:
-            folder = held.enter_context(temporary_folder("clone")) / "clone.git"
-            _fill(folder, own, common)
-            return folder, held.pop_all()
+        known = _isolated.get(entry)
+        if known is None:
+            known = _isolated[entry] = Isolated()
+        known.follow(own, common)
     except OSError as error:
         raise RepositoryError(
             f"{entry} cannot be read as a repository: {error.strerror}"
         ) from error
-
-
-def _fill(folder: Path, own: Path, common: Path) -> None:
-    folder.mkdir()
-    for name in _LINKED:
-        if (common / name).exists() or name == "packed-refs":  # Git may write that one later
-            (folder / name).symlink_to(common / name)
-    (folder / "HEAD").write_bytes((own / "HEAD").read_bytes())
-    (folder / "config").write_text(_configuration(common / "config"), encoding="ascii")
+    return known
 
 
 def config_file(entry: Path) -> Path:

@@ -10,7 +10,6 @@ import base64
 import os
 import re
 import subprocess
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from gitbot.adapters.git.bounded_command import CommandBound, communicate_within, read_within
-from gitbot.adapters.git.isolated_clone import config_file, isolated
+from gitbot.adapters.git.isolated_clone import Isolated, config_file, isolated
 from gitbot.adapters.signals import defer_signals
 from gitbot.errors import RepositoryError
 from gitbot.model.text.names import BAD_REF
@@ -167,6 +166,7 @@ class Git:
         self._folder = folder or directory  # where the process runs
         self._access = access
         self._entry = entry  # the `.git` whose objects and refs are in the directory
+        self._held: Isolated | None = None  # keeps the directory
         self.shown = entry or self.directory  # in messages
         self._environment = hardened_environment(Access(protocols=_SILENT))
 
@@ -185,9 +185,9 @@ class Git:
     def of_repository(cls, entry: Path, *, folder: Path | None = None) -> Git:
         """The repository at `entry`, a `.git` or a bare one, without its configuration."""
         entry = entry.absolute()
-        directory, held = isolated(entry, _trusted_folders)
-        git = cls(directory, folder=folder or entry, entry=entry)
-        weakref.finalize(git, held.close)
+        held = isolated(entry, _trusted_folders)
+        git = cls(held.directory, folder=folder or entry, entry=entry)
+        git._held = held
         return git
 
     def configured(self, key: str, *, persons: bool = False) -> str:

@@ -60,6 +60,9 @@ class KubernetesCluster:
 
     # Reading
 
+    def close(self) -> None:
+        self._transport.close()
+
     def snapshot(self) -> ClusterSnapshot:
         found = read_cluster(self._transport, self.name)
         return found if self._load is None else found.with_load(self._load.read(found))

@@ -78,6 +78,10 @@ class Transport:
         self._gate: Gate = no_gate  # of the request that is being sent
         self._client, self.context = _connect(kubeconfig, context, self._ask_gate)
 
+    def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        self._client.rest_client.pool_manager.clear()
+
     def read(self, path: str, query: Mapping[str, str] | None = None) -> HttpAnswer:
         """GET, repeated while the server is busy or unreachable. Returns any final answer."""
         reason = ""
@@ -142,6 +146,7 @@ class Transport:
         if answer.status != 401:
             return answer
         # 401 changed nothing. The token may have been rotated: read the credentials again, once.
+        self.close()
         self._client, _ = _connect(self._kubeconfig, self.context, self._ask_gate)
         answer = self._send_once(method, path, query, body, content_type)
         if answer.status == 401:

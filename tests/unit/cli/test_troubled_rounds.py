@@ -1,0 +1,151 @@
+"""`reconcile --watch` holds what it held, however many rounds end in trouble."""
+
+import gc
+import signal
+import socket
+import tempfile
+import threading
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.git import GitRepository
+from gitbot.adapters.kubernetes import Transport, transport
+from gitbot.adapters.kubernetes.transport import HttpAnswer
+from gitbot.cli.commands import reconcile as command
+from gitbot.simulation import write_kubeconfig
+from tests.unit.cli.desk import Desk, at_desk
+
+Trouble = Callable[[Desk, pytest.MonkeyPatch], None]
+FIRST = 2  # rounds after which everything that is kept is there
+
+
+def cluster_refuses(desk: Desk, patch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        server = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    path = write_kubeconfig(desk.tree.parent / "closed", server=server, context="iberia")
+    patch.setenv("KUBECONFIG", str(path))
+
+
+def cluster_breaks_off(_: Desk, patch: pytest.MonkeyPatch) -> None:
+    """It answers, and closes the connection in the middle of a list."""
+
+    def cut(_response: object, **_bounds: object) -> bytes:
+        raise OSError("connection reset")
+
+    patch.setattr(transport, "whole", cut)
+
+
+def cluster_knows_nobody(_: Desk, patch: pytest.MonkeyPatch) -> None:
+    """The credentials are read again, once, and a connection is made again."""
+    send = Transport._send_once
+
+    def refused(*what: Any) -> HttpAnswer:
+        return replace(send(*what), status=401)
+
+    patch.setattr(Transport, "_send_once", refused)
+
+
+def no_kubeconfig(_: Desk, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("KUBECONFIG", "/nowhere/config")
+
+
+def remote_away(desk: Desk, _: pytest.MonkeyPatch) -> None:
+    bare = desk.tree.parent / "placement.git"
+    bare.rename(bare.with_name("away.git"))
+
+
+def base_broken(desk: Desk, _: pytest.MonkeyPatch) -> None:
+    desk.commit(broken="kind: [")
+
+
+def ledger_damaged(desk: Desk, _: pytest.MonkeyPatch) -> None:
+    folder = desk.tree.parent
+    repository = GitRepository.clone(str(folder / "placement.git"), folder / "eve.git")
+    files = {"hold.jsonl": b"cut off"}
+    repository.write_commit(branch="gitbot/ledger", expected=None, files=files, message="m", time=1)
+
+
+KINDS = (
+    cluster_refuses,
+    cluster_breaks_off,
+    cluster_knows_nobody,
+    no_kubeconfig,
+    remote_away,
+    base_broken,
+    ledger_damaged,
+)
+
+
+@dataclass
+class Rounds:
+    """The clock of the rests: it does not rest, notes what is held, and ends the last round."""
+
+    most: int
+    held: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+    def of(self, *_: object) -> "Rounds":
+        return self
+
+    def now(self) -> int:
+        return SystemClock().now()
+
+    def sleep(self, _seconds: int) -> None:
+        descriptors = sum(1 for _ in Path("/proc/self/fd").iterdir())
+        files = sum(1 for _ in Path(tempfile.gettempdir()).rglob("*"))
+        memory = tracemalloc.get_traced_memory()[0]
+        self.held.append((descriptors, threading.active_count(), files, memory))
+        if len(self.held) >= self.most:
+            signal.raise_signal(signal.SIGTERM)
+
+
+def held_in(
+    rounds: Rounds, trouble: Trouble, tmp_path: Path, patch: pytest.MonkeyPatch
+) -> list[tuple[int, int, int, int]]:
+    """Descriptors, threads, temporary files and bytes at the end of each round."""
+    (tmp_path / "temporary").mkdir()
+    patch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    patch.setattr(transport, "PAUSES", (0.0,))
+    patch.setattr(command, "StoppableClock", rounds.of)
+    with at_desk(tmp_path, patch) as desk:
+        trouble(desk, patch)
+        gc.collect()
+        said = desk.gitbot("reconcile", "--watch")
+    assert said.err.count("trying again in") == rounds.most, said.err[-2000:]
+    return rounds.held
+
+
+def grown(held: list[tuple[int, int, int, int]]) -> list[str]:
+    """What the last round holds more of than the first ones did; threads may just be ending."""
+    first = [max(column) for column in zip(*held[: FIRST + 1], strict=True)]
+    names = ("descriptors", "threads", "temporary files")
+    found = zip(names, held[-1], first, strict=False)
+    return [f"{name}: {last}, not {before}" for name, last, before in found if last > before]
+
+
+@pytest.mark.parametrize("trouble", KINDS, ids=lambda kind: kind.__name__)
+def test_a_round_in_trouble_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Trouble
+) -> None:
+    held = held_in(Rounds(6), trouble, tmp_path, monkeypatch)
+    assert grown(held) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("trouble", KINDS, ids=lambda kind: kind.__name__)
+def test_a_thousand_rounds_in_trouble_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Trouble
+) -> None:
+    tracemalloc.start()
+    try:
+        held = held_in(Rounds(1_000), trouble, tmp_path, monkeypatch)
+    finally:
+        tracemalloc.stop()
+    assert grown(held) == []
+    assert held[-1][3] < held[100][3] + 2_000_000
