@@ -374,6 +374,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gitbot ledger show --since 2026-10-01T00:00:00Z --vm customapp/jumpbox -o csv",
         "gitbot ledger verify",
         "gitbot ledger adopt --former prod",
+        "gitbot ledger prove request/customapp/jumpbox",
     ),
     "lint": ("gitbot lint", "gitbot lint --rev HEAD -o sarif"),
     "move": (

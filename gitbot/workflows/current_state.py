@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 from gitbot.execution.executor_types import Steps
 from gitbot.execution.next_steps import next_steps
+from gitbot.intents import Intent, MaintenanceWindowSpec
+from gitbot.kubernetes.objects import name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.wording import first_of
 from gitbot.workflows.approval.base_history import check_history
 from gitbot.workflows.approval.read_approvals import Approvals, read_approvals
 from gitbot.workflows.core.context import RunContext
@@ -92,3 +95,13 @@ def why_nothing_starts(shell: RunContext, ledger: Ledger, *, ask_cluster: bool =
             stop = anchor.stop(shell.ledger_store.read())
     stop = stop or ledger_stop(ledger, shell.cluster_name) or forge_skew(shell)
     return stop or (cluster_stop(shell) if ask_cluster else "")
+
+
+def missing_nodes(intent: Intent, snapshot: ClusterSnapshot) -> str:
+    """Which nodes a window names and the cluster does not have, in words; "" if it has all."""
+    spec = intent.spec
+    if not isinstance(spec, MaintenanceWindowSpec) or spec.nodes is None:
+        return ""
+    known = {name_of(node).name for node in snapshot.of("Node")}
+    gone = [name for name in spec.nodes.names or () if name not in known]
+    return f"there is no node {first_of(gone, 3)}" if gone else ""

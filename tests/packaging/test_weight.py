@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_331,
     "audit": 1_756,
     "calendar": 1_526,
-    "cli": 7_940,
+    "cli": 7_966,
     "constraints": 10_354,
     "documents": 2_500,
     "errors": 103,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_145,
-    "workflows": 13_415,
+    "workflows": 13_534,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -26,9 +26,16 @@ _MORE = {
     "attempt": "ATTEMPT",
     "vmUid": "VM UID",
     "pullRequest": "PULL REQUEST",
+    "author": "AUTHOR",
+    "approvers": "APPROVERS",
+    "merger": "MERGER",
+    "commit": "COMMIT",
+    "digest": "DIGEST",
     "note": "NOTE",
 }
 _COLUMNS = ("time", "state", "request", "vm", "from", "to", "landed", "by", "reason")
+# of -o csv, after those above: who wrote, reviewed and merged what
+_AUDITED = ("author", "approvers", "merger", "pullRequest", "commit", "digest", "migration")
 
 
 @click.group("ledger")
@@ -106,6 +113,24 @@ def verify(where: dict[str, str]) -> int:
     return 0
 
 
+@ledger.command("prove")
+@click.argument("request")
+@running_options
+def prove(where: dict[str, str], request: str) -> int:
+    """Print the chain of a request from intent to migrations, verified against the repository.
+
+    It needs no cluster, and without the forge it reads what the clone last fetched. Exit code 1 if
+    a step does not hold.
+    """
+    from gitbot.workflows.ask import prove  # noqa: PLC0415 - keeps --help quick
+
+    with open_read_only(where, human=True) as (shell, _):
+        links = prove(shell, request)
+    for link in links:
+        say(f"WRONG {link.text}: {link.wrong}" if link.wrong else f"ok    {link.text}")
+    return 1 if any(link.wrong for link in links) else 0
+
+
 @ledger.command("adopt")
 @click.option("--former", default="", metavar="NAME", help="The cluster's name until now.")
 @click.option("--new", "as_new", is_flag=True, help="The cluster had no other name.")
@@ -146,16 +171,22 @@ def _shown(events: Sequence[LedgerEvent], output: str) -> str:
         return "".join(f"{escape.plain(it)}\n" for it in dict.fromkeys(row[2] for row in rows))
     if output == "csv":
         text = io.StringIO()
-        cells = [map(escape.cell, row) for row in rows]
-        csv.writer(text, lineterminator="\n").writerows([_COLUMNS, *cells])
+        audited = [[_cell(line_value(event).get(key, "")) for key in _AUDITED] for event in events]
+        both = zip(rows, audited, strict=True)
+        cells = [map(escape.cell, [*row, *more]) for row, more in both]
+        csv.writer(text, lineterminator="\n").writerows([(*_COLUMNS, *_AUDITED), *cells])
         return text.getvalue()
 
     head = [title.upper() for title in _COLUMNS]
     if output == "table":
         return columns(head, rows) or "no entry\n"
-    more = [[str(line_value(event).get(key, "")) for key in _MORE] for event in events]
+    more = [[_cell(line_value(event).get(key, "")) for key in _MORE] for event in events]
     every = [[*row, *cells] for row, cells in zip(rows, more, strict=True)]
     return columns([*head, *_MORE.values()], every) or "no entry\n"
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _row(event: LedgerEvent, line: Mapping[str, Any]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from gitbot.workflows.ask.stop_lines import ENFORCE, stop_lines
 from gitbot.workflows.core.base_branch import ReadableBase, readable_base
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.stop_conditions import Standstill, observe_mode_reason
-from gitbot.workflows.current_state import CurrentState, read_current_state
+from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
 from gitbot.workflows.propose import Away, away_from_home, not_planned
 
 _FAILED = (RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED)
@@ -224,6 +224,8 @@ def _opening(
     pulls: tuple[PullRequest, ...],
 ) -> NextOpening:
     """With what a person types now: nothing to propose where a plan is open, or none exists."""
+    if not seen.unread and (gone := missing_nodes(item.intent, seen.problem.snapshot)):
+        item = replace(item, state=", ".join(filter(None, (item.state, gone))))
     stuck = [wish.next_command for wish in wishes if wish.request == item.request]
     branch = concern_branch(shell.cluster_name, concern_of(item.request)) if item.request else ""
     if not item.next_command or not (stuck or any(pull.branch == branch for pull in pulls)):

@@ -43,7 +43,7 @@ from gitbot.workflows.approval.read_approvals import concern_branch, read_propos
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan
 from gitbot.workflows.core.stop_conditions import LedgerStop
-from gitbot.workflows.current_state import CurrentState, read_current_state
+from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
 from gitbot.workflows.ledger.kept_plans import no_room
 from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose.concerns import (
@@ -102,15 +102,28 @@ def propose(shell: RunContext, *, snapshot: ClusterSnapshot | None = None) -> Pr
 
 
 def _meaningless(run: ProposeRun) -> list[ConcernReport]:
-    return [
-        ConcernReport(
-            concern=name, action=Did.NOTHING, reason=f"there is no plan: {why}", unplanned=True
-        )
-        for name, (_, why) in sorted(unplannable_requests(run.sources).items())
-    ] + [
-        ConcernReport(concern=name, action=Did.NOTHING, reason=f"there is no plan: {why}")
-        for name, (_, why) in sorted(ended_windows(run.sources).items())
-    ]
+    return (
+        [
+            ConcernReport(
+                concern=name, action=Did.NOTHING, reason=f"there is no plan: {why}", unplanned=True
+            )
+            for name, (_, why) in sorted(unplannable_requests(run.sources).items())
+        ]
+        + [
+            ConcernReport(concern=name, action=Did.NOTHING, reason=f"there is no plan: {why}")
+            for name, (_, why) in sorted(ended_windows(run.sources).items())
+        ]
+        + [
+            ConcernReport(
+                concern=f"window-{intent.ref.name}",
+                action=Did.NOTHING,
+                reason=f"{gone}: {intent.ref.where}",
+            )
+            for intent, _ in run.base.intents.maintenance_windows
+            if (gone := missing_nodes(intent, run.sources.problem.snapshot))
+            and run.base.opening(intent, now=run.sources.now) is not None
+        ]
+    )
 
 
 def _begin(shell: RunContext, snapshot: ClusterSnapshot | None) -> ProposeRun:

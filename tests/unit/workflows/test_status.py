@@ -351,3 +351,19 @@ def test_what_somebody_else_moved_stays_away_with_its_reason() -> None:
     (item,) = [item for item in status(story.shell).away if item.vm == vm]
     assert item.reason.endswith("by somebody else")
     assert not item.due
+
+
+GONE = f"""{HEAD}kind: MaintenanceWindow
+metadata: {{name: firmware}}
+spec:
+  nodes: {{names: [kni-worker, kni-worker77]}}
+  schedule: {{start: "2030-01-05T22:00", timeZone: UTC, duration: PT4H}}
+"""
+
+
+def test_a_window_that_names_a_node_that_is_gone_is_said_by_all() -> None:
+    story = Story.begin(firmware=GONE)
+    assert "there is no node kni-worker77" in shown(story)
+    (report,) = propose(story.shell).concerns
+    assert report.concern == "window-firmware"
+    assert report.reason.startswith("there is no node kni-worker77: intents/iberia/firmware.yaml")
