@@ -139,7 +139,21 @@ def _refuse(text: str) -> NoReturn:
 _quick = msgspec.json.Decoder(float_hook=_refuse).decode
 
 
-def _decode(value: Mapping[str, Any], *, file: str, where: str) -> LedgerEvent:
+def _decode(value: dict[str, Any], *, file: str, where: str) -> LedgerEvent:
+    states = _FAMILIES.get(file.partition("/")[0], {})
+    known = states.get(value["state"]) if isinstance(value.get("state"), str) else None
+    if known is None:
+        return _unknown(value, file=file, where=where)
+    try:
+        return decoded(value | {"file": file, "time": parse_instant(value["time"])}, known)
+    except (ValueError, TypeError, KeyError):  # also msgspec.ValidationError
+        return _unknown(value, file=file, where=where, known=known)
+
+
+def _unknown(
+    value: Mapping[str, Any], *, file: str, where: str, known: type[KnownEvent] | None = None
+) -> UnknownEvent:
+    """A line of a newer gitbot. Raises LedgerError if it is only wrong."""
     for key, expected in _FRAME.items():
         if key in value and type(value[key]) is not expected:
             found = type(value[key]).__name__
@@ -148,11 +162,9 @@ def _decode(value: Mapping[str, Any], *, file: str, where: str) -> LedgerEvent:
         time = parse_instant(value.get("time", ""))
     except ValueError as error:
         raise LedgerError(f"{where}: time: found no RFC 3339 instant") from error
-    states = _FAMILIES.get(file.partition("/")[0], {})
-    known = states.get(value["state"]) if isinstance(value.get("state"), str) else None
     if known is not None:
         try:
-            return decoded({**value, "file": file, "time": time}, known)
+            decoded({**value, "file": file, "time": time}, known)
         except msgspec.ValidationError as error:
             _must_be_newer(str(error), where)
     return UnknownEvent(

@@ -49,8 +49,8 @@ class _Asked:
             answers = {}
             self._last = (events, answers)
         if (kind, place) not in answers:
-            found = [event for event in events if event.file.startswith(place)]
-            answers[kind, place] = tuple([event for event in found if isinstance(event, kind)])
+            found = [e for e in events if isinstance(e, kind) and e.file.startswith(place)]
+            answers[kind, place] = tuple(found)
         return answers[kind, place]
 
 

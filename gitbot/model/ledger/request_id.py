@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 from gitbot.kubernetes.names import NamespacedName
@@ -162,6 +163,7 @@ class ObservedId(RequestId):
         return super().__new__(cls, f"observed/{vm}")
 
 
+@lru_cache(maxsize=4096)
 def parse_request_id(text: str) -> RequestId | None:
     """Read a ledger id or a planned one; None if it is neither."""
     match text.split("/"):
