@@ -137,7 +137,10 @@ def _move(
 
 
 def _sorted_holds(holds: Iterable[Hold]) -> tuple[Hold, ...]:
-    return tuple(sorted(holds, key=lambda hold: (hold.request, hold.vm, hold.code)))
+    # A drain meets a VM with two pods on two of its nodes; it may ask for one of them only.
+    found = sorted(holds, key=lambda hold: hold.asked)
+    single = {(hold.request, hold.vm, hold.code, hold.reason): hold for hold in found}.values()
+    return tuple(sorted(single, key=lambda hold: (hold.request, hold.vm, hold.code)))
 
 
 def _beside(hold: Hold, moves: Sequence[Move]) -> Hold:

@@ -22,7 +22,7 @@ from gitbot.constraints.moves.target_nodes import (
     pinned_mask,
     pinned_to,
 )
-from gitbot.constraints.moves.target_pod import pinned, target_name, target_of, target_requests
+from gitbot.constraints.moves.target_pod import moved_name, pinned, target_of, target_requests
 from gitbot.constraints.rules.rule_tracker import MovingRules
 from gitbot.constraints.rules.worsening import Moves
 from gitbot.constraints.scheduler.filters import resources
@@ -67,7 +67,6 @@ class MigrationState:
         self._held: dict[NamespacedName, NamespacedName | None] = {}  # if not its source pod
         self._moving: dict[NamespacedName, tuple[str, str]] = {}
         self._started: dict[NamespacedName, NamespacedName] = {}
-        self._count = 0
         self._undo: list[_Undo] = []
         self._rules = MovingRules(rules, world.state.columns, self._occupancy, self._moving)
         self._on: dict[str, set[NamespacedName]] | None = None  # made when first needed
@@ -95,7 +94,7 @@ class MigrationState:
         copy.instances, copy.rules, copy.zone_key = self.instances, self.rules, self.zone_key
         copy._occupancy, copy._home = dict(self._occupancy), dict(self._home)
         copy._held, copy._moving = dict(self._held), dict(self._moving)
-        copy._started, copy._count = dict(self._started), self._count
+        copy._started = dict(self._started)
         copy._undo, copy._quotas, copy._on = [], self._quotas, None
         copy._rules = self._rules.fork(copy._occupancy, copy._moving)
         return copy
@@ -346,15 +345,16 @@ class MigrationState:
         self._rules.shift(vm, before, nodes)
 
     def _place(self, vm: NamespacedName, node: str) -> NamespacedName:
-        self._count += 1
-        pod = self.target_pod(vm).replace(name=target_name(vm, self._count))
+        # A VM that moves again has the pod of its move before as its source.
+        names = (moved_name(vm), moved_name(vm, again=True))
+        name = next(each for each in names if self.world.pod(each) is None)
+        pod = self.target_pod(vm).replace(name=name)
         self.world.add(pod, node)
         self._undo.append((MigrationState._take_back, (pod.name,)))
         return pod.name
 
     def _take_back(self, pod: NamespacedName) -> None:
         self.world.remove(pod)
-        self._count -= 1
 
     def _release(self, name: NamespacedName | None) -> None:
         if name is not None and self.world.pod(name) is not None:

@@ -99,6 +99,12 @@ def target_name(vm: NamespacedName, number: int = 1) -> NamespacedName:
     return NamespacedName(namespace=vm.namespace, name=f"virt-launcher-{vm.name}-target-{number}")
 
 
+def moved_name(vm: NamespacedName, *, again: bool = False) -> NamespacedName:
+    """What messages call the target pod of a planned move; `again`: of the move after that."""
+    name = f"{vm.name}, moved again" if again else f"{vm.name}, moved"
+    return NamespacedName(namespace=vm.namespace, name=name)
+
+
 def pinned(pod: Pod, added_node_selector: Mapping[str, str]) -> Pod:
     """The same pod under another addedNodeSelector; the VM's own value wins for an equal key."""
     if not added_node_selector:

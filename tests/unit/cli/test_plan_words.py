@@ -101,3 +101,43 @@ def test_names_the_vms_that_a_selector_takes_and_that_do_not_run(tree: Path) -> 
     assert moves(said) == [("v1", "a", "b")]
     left = "selects VMs that run on no node, and leaves them out: v2 (Pending), v3 (Scheduling)"
     assert [item["code"] for item in json.loads(said.out)["findings"] if left in item["message"]]
+
+
+def test_a_vm_that_is_between_two_nodes_of_a_drain_is_held_once(tree: Path) -> None:
+    vmi, launcher = vm("v1", on="a")
+    status = {"migrationState": {"sourceNode": "a", "targetNode": "b"}}
+    pods = {**vmi["status"]["activePods"], "second": "b"}
+    flying = {**vmi, "status": {**vmi["status"], **status, "activePods": pods}}
+    second = {
+        **launcher,
+        "metadata": {**launcher["metadata"], "name": "virt-launcher-v1-2", "uid": "second"},
+        "spec": {**launcher["spec"], "nodeName": "b"},
+    }
+    migration: KubernetesObject = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": "by-hand", "namespace": "default", "uid": "by-hand"},
+        "spec": {"vmiName": "v1"},
+        "status": {"phase": "Running"},
+    }
+    window = intent("MaintenanceWindow", "w", "{nodes: {names: [a, b]}}")
+    objects = [*hosts(a="8Gi", b="8Gi", c="8Gi"), (flying, launcher, second, migration)]
+    said = planned(tree, objects, window)
+    assert [(name, code, asked) for name, code, asked, _ in holds(said)] == [
+        ("v1", "in-flight", True)
+    ]
+
+
+def test_words_about_a_pod_that_a_move_creates_name_its_vm(tree: Path) -> None:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    x = {"app": "x"}
+    vms = [vm(f"v{number}", on=name, labels=x, affinity=apart) for number, name in enumerate("ab")]
+    spec = "{vms: {names: [v0, v1]}, target: {node: c}}"
+    request = intent("MigrationRequest", "q", spec)
+    said = planned(tree, [*hosts(a="8Gi", b="8Gi", c="8Gi"), *vms], request)
+    [(moved, _, to)] = moves(said)
+    [held] = json.loads(said.out)["holds"]
+    assert (moved, to) != (held["vm"]["name"], "a")
+    assert f"{moved}, moved on c" in json.dumps(held["nodes"])
+    assert "-target-" not in said.out

@@ -1,0 +1,316 @@
+"""What is wrong with a plan of a random morning: by the docs and Kubernetes' semantics alone.
+
+Nothing of the planner, of its replay or of its rules is imported: the checker reads the folder's
+objects and the printed document. A fault is one line that begins with its kind.
+"""
+
+import contextlib
+import io
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gitbot.cli.main import main
+from gitbot.kubernetes.objects import KubernetesObject
+from tests.laws.mornings import NOW, Morning
+
+TERMINAL = frozenset({"Succeeded", "Failed"})
+REFUSED = ("constraints/", "plan/internal")
+"""Findings with which gitbot refutes its own plan."""
+
+Vm = tuple[str, str]
+
+
+def faults(morning: Morning) -> list[str]:
+    """The faults of `gitbot plan` on a morning."""
+    with TemporaryDirectory() as folder:
+        morning.write(Path(folder))
+        code, out, err = run(folder)
+    if code not in (0, 1):
+        last = (err.strip() or out.strip()).splitlines()[-1:]
+        return [f"exit {code}: {last}"]
+    if not out.startswith("{"):
+        return [f"no document: {err[-300:]}"]
+    document = json.loads(out)
+    if document["kind"] == "FindingList":
+        found = any(item["severity"] == "error" for item in document["findings"])
+        return [] if found else ["no plan: without an error"]
+    return list(Answer.of(morning, document).faults())
+
+
+def run(folder: str) -> tuple[int, str, str]:
+    """Exit code and both outputs of `gitbot plan` in a folder."""
+    out, err, code, here = io.StringIO(), io.StringIO(), 0, Path.cwd()
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main(["plan", "--snapshot", "cluster.yaml", "--now", NOW, "-o", "json"])
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    finally:
+        os.chdir(here)
+    return code, out.getvalue(), err.getvalue()
+
+
+def instant(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp())
+
+
+def amount(text: str) -> int:
+    """cpu in milli, memory in bytes, of the quantities that mornings have."""
+    for unit, size in (("Gi", 1024**3), ("Mi", 1024**2), ("m", 1)):
+        if text.endswith(unit):
+            return int(text.removesuffix(unit)) * size
+    return int(text) * 1000
+
+
+def key_of(obj: KubernetesObject) -> Vm:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The printed plan of a morning, with what the checker read of the cluster."""
+
+    morning: Morning
+    document: Mapping[str, Any]
+    vmis: Mapping[Vm, KubernetesObject]
+    pods: tuple[KubernetesObject, ...]
+    moves: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, morning: Morning, document: Mapping[str, Any]) -> "Answer":
+        objects = morning.objects()
+        return cls(
+            morning=morning,
+            document=document,
+            vmis={key_of(obj): obj for obj in objects if obj["kind"] == "VirtualMachineInstance"},
+            pods=tuple(obj for obj in objects if obj["kind"] == "Pod"),
+            moves=tuple(sorted(document["moves"], key=lambda move: (move["starts"], move["wave"]))),
+        )
+
+    def faults(self) -> Iterator[str]:
+        yield from self._refuted()
+        yield from self._paths()
+        yield from self._targets()
+        yield from self._states()
+        yield from self._words()
+        yield from self._silence()
+        yield from self._drains()
+        yield from self._frozen()
+
+    def _refuted(self) -> Iterator[str]:
+        for item in self.document["findings"]:
+            if item["code"].startswith(REFUSED) and item["severity"] == "error":
+                yield f"refuted: {item['code']}: {item['message']}"
+        for rule in self.document["rules"]:
+            if rule["required"] and rule["after"] > rule["before"]:
+                yield f"worse rule: {rule['intent']['name']}: {rule['before']} to {rule['after']}"
+
+    def _paths(self) -> Iterator[str]:
+        """Each move begins where its VM is; none takes a VM back to where it was."""
+        seen: dict[Vm, list[str]] = {}
+        for move in self.moves:
+            vm = _vm(move)
+            vmi = self.vmis.get(vm)
+            if vmi is None or vmi["status"].get("phase") != "Running":
+                yield f"no such VM: {vm} moves"
+                continue
+            path = seen.setdefault(vm, [vmi["status"]["nodeName"]])
+            if path[-1] != move["from"]["node"]:
+                yield f"wrong source: {vm} is on {path[-1]}, moves from {move['from']['node']}"
+            if move["to"]["node"] in path and not move["afterReturn"]:
+                yield f"undone: {vm} goes {' '.join([*path, move['to']['node']])}"
+            path.append(move["to"]["node"])
+
+    def _targets(self) -> Iterator[str]:
+        """Nodes of moves take the pod: neither cordoned nor tainted, with the VM's labels."""
+        nodes = {item["metadata"]["name"]: item for item in self.morning.nodes}
+        asked = {
+            (item["kind"], item["metadata"]["name"]): item["spec"] for item in self.morning.intents
+        }
+        last = {(_vm(move), move["request"]): move for move in self.moves}
+        for move in self.moves:
+            name, host = move["to"]["node"], nodes[move["to"]["node"]]
+            effects = {taint["effect"] for taint in host["spec"].get("taints", ())}
+            if host["spec"].get("unschedulable") or effects & {"NoSchedule", "NoExecute"}:
+                yield f"closed node: {_vm(move)} goes to {name}"
+            wanted = self.vmis[_vm(move)]["spec"].get("nodeSelector", {})
+            if not wanted.items() <= host["metadata"]["labels"].items():
+                yield f"wrong node: {_vm(move)} goes to {name} without {wanted}"
+            spec = asked.get((move["intent"]["kind"], move["intent"]["name"]), {})
+            target = spec.get("target") or {}
+            final = last[_vm(move), move["request"]] is move
+            if final and "steps aside" not in move["why"] and not _hits(target, host):
+                yield f"wrong target: {_vm(move)} goes to {name}, not {target}"
+
+    def _states(self) -> Iterator[str]:
+        """Room, slots and the VMs' own anti-affinity at the start of each move."""
+        limits = self.document["limits"]
+        spans = [
+            (instant(move["starts"]), instant(move["starts"]) + move["estimatedSeconds"], move)
+            for move in self.moves
+        ]
+        for start, _, move in spans:
+            ended = [other for _, end, other in spans if end <= start]
+            flying = [other for begin, end, other in spans if begin <= start < end]
+            node, launcher = move["to"]["node"], self._launcher(_vm(move))
+            there = self._on(node, ended, flying)
+            yield from self._room(node, there, move)
+            for other in there:
+                labels = other["metadata"].get("labels", {})
+                same = labels.get("vm.kubevirt.io/name") == move["vm"]["name"]
+                if not same and (_shuns(launcher, other) or _shuns(other, launcher)):
+                    yield f"anti-affinity: {_vm(move)} on {node} beside {key_of(other)}"
+            sources = sum(other["from"]["node"] == move["from"]["node"] for other in flying)
+            targets = sum(other["to"]["node"] == node for other in flying)
+            if len(flying) > max(1, limits["parallel"] - limits["reserve"]):
+                yield f"slots: {len(flying)} moves at {move['starts']}"
+            if sources > limits["perSourceNode"] or targets > limits["perTargetNode"]:
+                yield f"node slots: {sources} from {move['from']['node']}, {targets} to {node}"
+
+    def _launcher(self, vm: Vm) -> KubernetesObject:
+        status = self.vmis[vm]["status"]
+        return next(
+            item
+            for item in self.pods
+            if item["metadata"]["namespace"] == vm[0]
+            and item["metadata"].get("labels", {}).get("vm.kubevirt.io/name") == vm[1]
+            and item["spec"].get("nodeName") == status["nodeName"]
+            and item["status"]["phase"] not in TERMINAL
+        )
+
+    def _on(
+        self, node: str, ended: list[Mapping[str, Any]], flying: list[Mapping[str, Any]]
+    ) -> list[KubernetesObject]:
+        """The pods on a node: those of the cluster, of ended moves and of targets in flight."""
+        at: dict[Vm, str] = {}
+        moved = {}
+        for move in ended:
+            at[_vm(move)] = move["to"]["node"]
+            moved[key_of(self._launcher(_vm(move)))] = _vm(move)
+        found = []
+        for item in self.pods:
+            if item["status"]["phase"] in TERMINAL:
+                continue
+            where = at.get(moved.get(key_of(item), ("", "")), item["spec"].get("nodeName"))
+            if where == node:
+                found.append(item)
+        found += [self._launcher(_vm(move)) for move in flying if move["to"]["node"] == node]
+        return found
+
+    def _room(
+        self, node: str, there: list[KubernetesObject], move: Mapping[str, Any]
+    ) -> Iterator[str]:
+        host = next(item for item in self.morning.nodes if item["metadata"]["name"] == node)
+        for resource in ("cpu", "memory"):
+            asks = sum(
+                amount(one["resources"]["requests"][resource])
+                for item in there
+                for one in item["spec"]["containers"]
+            )
+            if asks > amount(host["status"]["allocatable"][resource]):
+                yield f"no room: {resource} on {node} when {_vm(move)} arrives"
+
+    def _words(self) -> Iterator[str]:
+        """No words contradict the moves, and none names an object that does not exist."""
+        moved = {_vm(move) for move in self.moves}
+        held = Counter((hold["request"], *_vm(hold)) for hold in self.document["holds"])
+        yield from (f"held twice: {key}" for key, count in held.items() if count > 1)
+        for hold in self.document["holds"]:
+            said = [hold["reason"], *(line for item in hold["nodes"] for line in item["reasons"])]
+            told = hold["code"] == "taken-away" or "the plan moves it" in hold["reason"]
+            if _vm(hold) in moved and not told:
+                yield f"moved and held: {_vm(hold)}: {hold['reason']}"
+            others = (line for line in said if "-target-" in line)
+            yield from (f"phantom: {_vm(hold)}: {line}" for line in others)
+            if hold["code"] == "internal":
+                yield f"internal: {_vm(hold)}: {hold['reason']}"
+
+    def _silence(self) -> Iterator[str]:
+        """Each VM that a request names is moved, held, in place or told of."""
+        nodes = {item["metadata"]["name"]: item for item in self.morning.nodes}
+        told = [item for item in self.document["findings"] if item["severity"] != "note"]
+        for intent in self.morning.intents:
+            target = intent["spec"].get("target") or {}
+            if intent["kind"] != "MigrationRequest" or "balance" in target:
+                continue
+            kind, name = intent["kind"], intent["metadata"]["name"]
+            mine = {_vm(move) for move in self.moves if target == {} or _is(move, kind, name)}
+            held = {_vm(hold) for hold in self.document["holds"] if _is(hold, kind, name)}
+            text = " ".join(item["message"] for item in told)
+            if any(item["code"] == "intents/blast-radius" for item in told):
+                continue
+            for vm in self._asked(intent):
+                host = nodes.get(self.vmis.get(vm, {}).get("status", {}).get("nodeName", ""))
+                there = target and host is not None and _hits(target, host)
+                if vm not in mine | held and not there and vm[1] not in text:
+                    yield f"silence: {name} asks for {vm}"
+
+    def _asked(self, intent: Mapping[str, Any]) -> list[Vm]:
+        namespace, vms = intent["metadata"]["namespace"], intent["spec"]["vms"]
+        if "names" in vms:
+            return [(namespace, name) for name in vms["names"]]
+        found = []
+        for vm, vmi in self.vmis.items():
+            labels, node = vmi["metadata"]["labels"], vmi["status"].get("nodeName")
+            match = vms.get("selector", {}).get("matchLabels", {})
+            here = vmi["status"]["phase"] not in TERMINAL and node == vms.get("onNode")
+            picked = match.items() <= labels.items() if match else here
+            if vm[0] == namespace and picked:
+                found.append(vm)
+        return found
+
+    def _drains(self) -> Iterator[str]:
+        """No VM is left on a node that the plan calls emptied."""
+        ends = {vm: vmi["status"].get("nodeName") for vm, vmi in self.vmis.items()}
+        ends |= {_vm(move): move["to"]["node"] for move in self.moves}
+        back = {_vm(move) for move in self.moves if move["afterReturn"]}
+        held = {_vm(hold) for hold in self.document["holds"]}
+        for drain in self.document["drains"]:
+            for vm, node in ends.items():
+                running = self.vmis[vm]["status"]["phase"] == "Running"
+                if running and node in drain["emptied"] and vm not in back | held:
+                    yield f"not emptied: {vm} stays on {node}"
+
+    def _frozen(self) -> Iterator[str]:
+        for intent in self.morning.intents:
+            if intent["kind"] == "FreezeWindow":
+                match = intent["spec"]["selector"]["matchLabels"]
+                for move in self.moves:
+                    if match.items() <= self.vmis[_vm(move)]["metadata"]["labels"].items():
+                        yield f"frozen: {_vm(move)} moves"
+
+
+def _vm(item: Mapping[str, Any]) -> Vm:
+    return item["vm"]["namespace"], item["vm"]["name"]
+
+
+def _is(item: Mapping[str, Any], kind: str, name: str) -> bool:
+    return (item["intent"]["kind"], item["intent"]["name"]) == (kind, name)
+
+
+def _hits(target: Mapping[str, Any], host: KubernetesObject) -> bool:
+    labels = host["metadata"]["labels"]
+    wanted = dict(target.get("nodeSelector", {}))
+    if "zone" in target:
+        wanted["topology.kubernetes.io/zone"] = target["zone"]
+    named = target.get("node", host["metadata"]["name"]) == host["metadata"]["name"]
+    return bool(named and wanted.items() <= labels.items())
+
+
+def _shuns(pod: KubernetesObject, other: KubernetesObject) -> bool:
+    """Whether a required anti-affinity of the pod, on the host, matches the other pod."""
+    if pod["metadata"]["namespace"] != other["metadata"]["namespace"]:
+        return False
+    apart = pod["spec"].get("affinity", {}).get("podAntiAffinity", {})
+    return any(
+        term["labelSelector"]["matchLabels"].items() <= other["metadata"].get("labels", {}).items()
+        for term in apart.get("requiredDuringSchedulingIgnoredDuringExecution", ())
+    )
