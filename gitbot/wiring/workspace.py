@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
@@ -243,10 +243,8 @@ def open_workspace(
             rehearse_push=repository.rehearse_push,
             ledger_name=ledger_name(forge.remote),
         )
-        try:
+        with closing(workspace):
             yield workspace
-        finally:
-            workspace.close()
 
 
 def _person(root: Path) -> tuple[str, str]:

@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_331,
     "audit": 1_756,
     "calendar": 1_526,
-    "cli": 7_966,
+    "cli": 8_035,
     "constraints": 10_360,
     "documents": 2_500,
     "errors": 103,
@@ -28,12 +28,12 @@ ROOMS = {
     "ports": 554,
     "published": 1_961,
     "rendering": 343,
-    "reports": 2_964,
+    "reports": 2_971,
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_145,
-    "workflows": 13_534,
+    "workflows": 13_537,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -190,8 +190,38 @@ def _shown(result: AuditResult, output: str) -> str:
     if output in _TALK:
         return _table(result, wide=output == "wide")
     state = f"audit: {_counts(result)}"
+    if output == "html":
+        return _page(result, state)
     return shown_findings(
         findings, output, version=__version__, cluster=result.cluster, state=state
+    )
+
+
+def _page(result: AuditResult, state: str) -> str:
+    from gitbot.reports.html.page import html_table  # noqa: PLC0415 - jinja2 only where used
+    from gitbot.wiring import ShippedTexts  # noqa: PLC0415
+
+    head = ["severity", "name", "VMs", "node", "age", "rule", "what", "hint"]
+    rows = [
+        [
+            str(item.finding.severity),
+            f"{item.kind} {item.name}",
+            ", ".join(map(str, item.vms)),
+            item.node,
+            _age(item, result.now),
+            item.rule,
+            f"{item.finding.message} ({item.finding.code})",
+            item.finding.hint,
+        ]
+        for item in result.findings
+    ]
+    return html_table(
+        result.cluster,
+        state,
+        templates=ShippedTexts().templates(),
+        bad=bool(_exit_code(result, "error")),
+        rows=[head, *rows],
+        product="audit",
     )
 
 

@@ -19,6 +19,7 @@ from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
     from gitbot.model.cluster.cluster import ClusterSnapshot
+    from gitbot.model.plan.findings import Finding
     from gitbot.workflows.author import NewIntent
     from gitbot.workflows.check import CheckResult
     from gitbot.workflows.core.context import RunContext
@@ -109,7 +110,7 @@ def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:
         return 0
     if not writing.name:
         new = with_free_name(shell, new)
-    result = check_new(shell, new)
+    result = _at_options(check_new(shell, new), new.path(shell.cluster_name))
     shell.onlooker.begins("")
     if writing.dry_run:
         say(f"# {new.path(shell.cluster_name)}")
@@ -122,6 +123,44 @@ def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:
         pull = open_new(shell, new)
         say(f"{new.path(shell.cluster_name)} on branch {new.branch}\n{next_step(shell, pull)}")
     return 0
+
+
+# key path of the file -> what the person typed; the longest one that fits counts
+_TYPED = {
+    "metadata.name": "--name",
+    "metadata.namespace": "-n",
+    "spec.deadline": "--before",
+    "spec.maxPerDomain": "--max",
+    "spec.namespaces": "-n",
+    "spec.nodes": "NODE",
+    "spec.note": "--note",
+    "spec.reason": "--reason",
+    "spec.schedule": "--start",
+    "spec.schedule.duration": "--for",
+    "spec.schedule.timeZone": "--time-zone",
+    "spec.selector": "-l",
+    "spec.target": "--to or --zone",
+    "spec.target.node": "--to",
+    "spec.target.zone": "--zone",
+    "spec.vms": "vm/NAME",
+    "spec.window": "--window",
+}
+
+
+def _at_options(result: CheckResult, path: str) -> CheckResult:
+    """Findings about the new file, which is nowhere yet, at the option that was typed."""
+
+    def at_option(finding: Finding) -> Finding:
+        fits = [key for key in _TYPED if f"{finding.key_path}.".startswith(f"{key}.")]
+        if finding.file != path or not fits:
+            return finding
+        return replace(finding, file=_TYPED[max(fits, key=len)], line=0, column=0, key_path="")
+
+    judged = result.judged
+    if judged is not None:
+        diff = replace(judged.diff, findings=tuple(map(at_option, judged.diff.findings)))
+        judged = replace(judged, diff=diff)
+    return replace(result, findings=tuple(map(at_option, result.findings)), judged=judged)
 
 
 def _before_merge(result: CheckResult) -> CheckResult:

@@ -86,7 +86,10 @@ def html_findings(
     cluster: str, state: str, findings: Sequence[Finding], *, templates: Mapping[str, str]
 ) -> str:
     """A page of findings without a plan."""
-    return html_table(cluster, state, templates=templates, findings=findings, bad=bool(findings))
+    bad, product = bool(findings), "placement plan"
+    return html_table(
+        cluster, state, templates=templates, findings=findings, bad=bad, product=product
+    )
 
 
 def html_table(
@@ -98,6 +101,7 @@ def html_table(
     findings: Sequence[Finding] = (),
     rows: Sequence[Sequence[str]] = (),
     board: MoveChart | None = None,
+    product: str = "what if",
 ) -> str:
     """A page without a plan: findings, a picture, and rows, of which the first has the titles."""
     return _rendered(
@@ -108,6 +112,7 @@ def html_table(
             "tone": "bad" if bad else "good",
             "wrong": True,
             "diff": None,
+            "product": product,
             "rows": rows,
             "findings": findings,
             "board": board,
@@ -125,7 +130,9 @@ def _rendered(templates: Mapping[str, str], values: Mapping[str, Any]) -> str:
             hint="templates/ ships with gitbot: reinstall it, or put the file back",
         )
     try:
-        return _compiled(tuple((name, templates[name]) for name in PARTS)).render(dict(values))
+        return _compiled(tuple((name, templates[name]) for name in PARTS)).render(
+            {"product": "placement plan", **values}
+        )
     except TemplateError as error:
         raise GitbotError(
             f"template {PAGE} cannot be rendered: {error}",

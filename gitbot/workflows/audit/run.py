@@ -126,6 +126,9 @@ def run_audit(
     )
 
 
+_SEEN_BROKEN = (ConcernState.OBSERVED, ConcernState.UNPLANNED)
+
+
 def _observed(intents: IntentSet, ledger: Ledger, cluster: str) -> dict[str, int]:
     """Since when the ledger's observations have a rule as broken, by the rule's id."""
     since: dict[str, int] = {}
@@ -133,7 +136,7 @@ def _observed(intents: IntentSet, ledger: Ledger, cluster: str) -> dict[str, int
         name = concern_of(event)
         if event.state is ConcernState.GONE:
             since.pop(name, None)
-        else:
+        elif event.state in _SEEN_BROKEN:  # others may come after it was clean again
             since.setdefault(name, event.time)
     names = {intent.ref.id: heal_concern(intent.ref) for intent in intents.intents if since}
     return {rule: since[name] for rule, name in names.items() if name in since}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doubles.intents import HEAD, REQUEST
+from tests.doubles.intents import HEAD, REQUEST, RULE
 from tests.unit.cli.desk import Desk, at_desk, merge, typed
 
 REQUESTED = "request/customapp/move-jumpbox"
@@ -155,3 +155,32 @@ def test_time_that_is_past_is_refused_at_its_option(desk: Desk, words: str, answ
 
 def test_lost_zone_by_name_hints_at_the_option(desk: Desk) -> None:
     assert "did you mean --zone scu?" in desk.gitbot("simulate", "lose", "scu").err
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("move vm/jumpbox --zone nowhere", "--zone: "),
+        ("move vm/jumpbox --away --name Not_A_Name", "--name: "),
+        ("move vm/jumpbox --away --window nothing", "--window: "),
+        ("keep-apart -l app=x -n Not_There", "-n: "),
+        ("drain kni-worker --start 2199-01-01T10:00 --for banana", "--for: "),
+    ],
+)
+def test_typing_error_is_answered_at_its_option(desk: Desk, words: str, answer: str) -> None:
+    said = desk.gitbot(*words.split())
+    assert said.code in (1, 2)
+    assert any(answer in line for line in said.text.splitlines()), said.text
+    assert ".yaml:" not in said.text
+    assert desk.loop.forge.list_pulls() == ()
+
+
+def test_audit_page_has_its_title_and_names_vm_and_rule(desk: Desk) -> None:
+    desk.commit(rule=RULE)
+    desk.gitbot("propose")
+    page = desk.gitbot("audit", "-o", "html").out
+    assert "<title>gitbot on iberia: audit: " in page
+    assert "gitbot · audit" in page
+    assert "placement plan" not in page
+    assert "customapp/mssql2016st4m4, customapp/mssql2016v9r9z" in page
+    assert "ZoneAntiAffinity/customapp/mssql2016" in page

@@ -1,8 +1,11 @@
 """An audit's findings have an age, and are narrowed to what was asked for."""
 
 from gitbot.cli.shared.options import read_selector
+from gitbot.model.ledger.events import ConcernChanged, ConcernState
+from gitbot.model.ledger.ledger import concern_file, concern_of
 from gitbot.model.plan.findings import Severity
 from gitbot.workflows.audit import AuditQuery, AuditResult, run_audit
+from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose import propose
 from tests.doubles.intents import RULE
 from tests.unit.workflows.story import Story
@@ -34,6 +37,27 @@ def test_a_broken_rule_is_as_old_as_the_ledger_saw_it() -> None:
     assert seen.finding.severity is Severity.ERROR
     newer = AuditQuery(since=first + 3600)
     assert [item for item in audited(story, newer).findings if item.rule == BROKEN] == []
+
+
+def test_age_counts_from_the_last_time_that_it_was_clean() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    shell = story.shell
+    name = next(concern_of(event) for event in shell.ledger_store.read().concerns("iberia"))
+    journal = Journal(shell.ledger_store, shell.clock)
+    journal.read()
+    for state in (ConcernState.GONE, ConcernState.MERGED):
+        story.port.sleep(60)
+        line = ConcernChanged(
+            file=concern_file("iberia", name), time=shell.clock.now(), cluster="iberia", state=state
+        )
+        journal.commit((line,))
+    (unseen,) = [item for item in audited(story).findings if item.rule == BROKEN]
+    assert not unseen.observed
+    again = shell.clock.now()
+    propose(shell)
+    (seen,) = [item for item in audited(story).findings if item.rule == BROKEN]
+    assert (seen.since, seen.observed) == (again, True)
 
 
 def test_what_was_asked_for() -> None:
