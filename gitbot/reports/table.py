@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gitbot.model.plan.diagnosis import Outcome
-from gitbot.model.plan.plan import Hold, Move, NodeRef
+from gitbot.model.plan.plan import Hold, Move, MoveRef, NodeRef
 from gitbot.model.text.instants import format_instant
 from gitbot.reports import escape
 from gitbot.reports.ansi import Paint, Style
@@ -13,6 +13,7 @@ from gitbot.reports.conditions import Deadline
 from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, is_said, wave_rows
 from gitbot.reports.finding_formats import text as findings_text
 from gitbot.reports.sentence import objective, short_drains
+from gitbot.reports.waits import awaited, waits_of
 
 SHOWN_REASONS = 3  # of one node; a control plane alone has ten
 
@@ -39,7 +40,7 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
         f"plan {diff.digest}\nsnapshot {taken}{future}{until}\n",
         _lines(diff),
         findings_text(diff.said, paint),
-        _moves(plan.moves, wide=wide),
+        _moves(plan.moves, waits_of(diff), wide=wide),
         "".join(f"{escape.terminal(line)}\n" for line in short_drains(plan)),
         "".join(_hold(hold, paint, wide=wide) for hold in plan.holds),
         _rules(diff),
@@ -82,8 +83,11 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _moves(moves: tuple[Move, ...], *, wide: bool) -> str:
-    header = ["WAVE", "NAMESPACE", "VM", "FROM", "TO", "CHECKS", "WHY"]
+def _moves(moves: tuple[Move, ...], waits: Mapping[MoveRef, str], *, wide: bool) -> str:
+    """With a column for what moves wait for, if any does."""
+    header = ["WAVE", "NAMESPACE", "VM", "FROM", "TO", "CHECKS"]
+    header += ["WAITS FOR"] if waits else []
+    header += ["WHY"]
     more = ["SECONDS", "PIN", "REQUEST", "UID"]
     rows = [
         [
@@ -93,6 +97,7 @@ def _moves(moves: tuple[Move, ...], *, wide: bool) -> str:
             _node(move.source),
             _node(move.to),
             _checks(move),
+            *([waits.get(move.ref, "")] if waits else []),
             move.why or move.intent.id,
         ]
         + ([str(move.estimated_seconds), move.pin, move.request, move.vm.uid] if wide else [])
@@ -158,4 +163,4 @@ def _preview(preview: Preview, diff: Diff, paint: Paint) -> str:
     plan = preview.plan
     head = f"preview, not approved by a merge: {escape.terminal(preview.title)}\n"
     holds = "".join(_hold(hold, paint, wide=False, said=is_said(diff, hold)) for hold in plan.holds)
-    return head + (_moves(plan.moves, wide=False) + holds or "nothing moves\n")
+    return head + (_moves(plan.moves, awaited(plan), wide=False) + holds or "nothing moves\n")

@@ -79,10 +79,41 @@ def test_no_picture_shrinks_until_its_words_are_unreadable(
     page.open(file)
     page.width(width)
     heights = page.value(
-        "[...document.querySelectorAll('svg text')].map(e => e.getBoundingClientRect().height)"
+        "[...document.querySelectorAll('svg text')].filter(e => e.checkVisibility())"
+        ".map(e => e.getBoundingClientRect().height)"
     )
     assert heights
     assert min(heights) >= 10  # pixels; what does not fit is scrolled to
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_nothing_scrolls_sideways(report: Page, scheme: str) -> None:
+    """Neither the page nor a part of it: rows are cards, pictures have a narrow form."""
+    report.scheme(scheme)
+    report.width(390)
+    assert report.value("document.documentElement.scrollWidth") <= 390
+    wider = """
+      [...document.querySelectorAll('section, .scroll, td')]
+        .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).length
+    """
+    assert report.value(wider) == 0
+    labels = "[...document.querySelectorAll('td')].filter(e => !e.dataset.label).length"
+    assert report.value(labels) == 0
+    for kind in ("small-board", "small-timeline"):
+        assert report.value(f"document.querySelector('svg.{kind}').checkVisibility()")
+    assert not report.value("document.querySelector('svg.board').checkVisibility()")
+    report.width(1100)
+    assert report.value("document.querySelector('svg.board').checkVisibility()")
+    assert not report.value("document.querySelector('svg.small-board').checkVisibility()")
+
+
+def test_what_scrolls_can_be_reached_with_the_keyboard(report: Page) -> None:
+    report.width(1000)
+    lost = """
+      [...document.querySelectorAll('section, .scroll')]
+        .filter(e => e.scrollWidth > e.clientWidth && e.tabIndex < 0).length
+    """
+    assert report.value(lost) == 0
 
 
 @pytest.mark.parametrize("width", [1600, 1000, 380])

@@ -23,6 +23,10 @@ _CHIP = 22
 _GAP = 8
 _BAND = 30  # the line with the zone's name
 _LETTERS = 44  # that fit in a chip
+PHONE = 356
+_PHONE_SIDE = 166
+_FEW = 20  # letters that fit in a chip of that width
+_FEWER = 12  # beside the number of VMs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +93,7 @@ class MoveChart:
     width: int = WIDTH
     side: int = _SIDE
     chip_height: int = _CHIP - 4
+    edge: int = 12  # between a card and what is in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +136,24 @@ def chart(nodes: Sequence[DiffNode], journeys: Sequence[VmMove]) -> MoveChart | 
     rows, edges = (_zone_rows if by_zone else _node_rows)(nodes, journeys)
     made = _laid_out(rows, edges, by_zone=by_zone)
     return replace(made, nodes=len(nodes), journeys=len(journeys))
+
+
+def narrow_board(wide: MoveChart) -> MoveChart:
+    """The same picture, 356 pixels wide: the same rows, with shorter names."""
+
+    def chips(some: Sequence[VmLabel], x: int) -> tuple[VmLabel, ...]:
+        return tuple(replace(one, x=x, text=shortened(one.detail, _FEW)) for one in some)
+
+    cards = tuple(
+        replace(
+            card,
+            title=shortened(card.title, _FEWER),
+            leaving=chips(card.leaving, 6),
+            arriving=chips(card.arriving, PHONE - _PHONE_SIDE + 6),
+        )
+        for card in wide.cards
+    )
+    return replace(wide, cards=cards, width=PHONE, side=_PHONE_SIDE, edge=6)
 
 
 def _node_rows(

@@ -24,10 +24,11 @@ from gitbot.model.text.wording import counted
 from gitbot.reports import escape
 from gitbot.reports.conditions import starts_of
 from gitbot.reports.diff import Diff, DiffState, by_reasons, is_said, what_to_do
-from gitbot.reports.html.move_chart import MoveChart, board
-from gitbot.reports.html.timeline import timeline
+from gitbot.reports.html.move_chart import MoveChart, board, narrow_board
+from gitbot.reports.html.timeline import Timeline, narrow_timeline, timeline
 from gitbot.reports.html.year_chart import year_picture
 from gitbot.reports.sentence import memory
+from gitbot.reports.waits import waits_of
 
 PAGE = "report.html.j2"
 STYLE = "report.css.j2"
@@ -62,10 +63,11 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
             "sentence": diff.happens,
             "plan": plan,
             "findings": diff.said,
-            "board": board(diff),
-            "timeline": timeline(diff),
+            "boards": _boards(board(diff)),
+            "timelines": _timelines(timeline(diff)),
             "year": year_picture(diff.year),
             "begins": begins(diff),
+            "waits": waits_of(diff),
             "loud_checks": [
                 (move, check)
                 for move in plan.moves
@@ -74,6 +76,15 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
             ],
         },
     )
+
+
+def _boards(wide: MoveChart | None) -> tuple[MoveChart, ...]:
+    """For screens and for phones."""
+    return () if wide is None else (wide, narrow_board(wide))
+
+
+def _timelines(wide: Timeline | None) -> tuple[Timeline, ...]:
+    return () if wide is None else (wide, narrow_timeline(wide))
 
 
 def begins(diff: Diff) -> Mapping[MoveRef, str]:
@@ -115,8 +126,8 @@ def html_table(
             "product": product,
             "rows": rows,
             "findings": findings,
-            "board": board,
-            "timeline": None,
+            "boards": _boards(board),
+            "timelines": (),
             "year": None,
         },
     )

@@ -7,7 +7,7 @@ each zone that VMs leave is one. Whole pixels; the template draws it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitbot.calendar import clock_time, local_text
 from gitbot.kubernetes.names import NamespacedName
@@ -32,6 +32,10 @@ _FOOT = 58  # axis, days, and the name of the bar in focus
 _LETTERS = 24  # that fit left of the axis
 _TIP = 130  # letters that fit below the axis
 _TICKS = 8
+PHONE = 356
+_PHONE_LEFT = 84
+_PHONE_TIP = 50
+_FEW = 11
 _STEPS = tuple(
     minutes * 60 for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080)
 )
@@ -130,6 +134,33 @@ def timeline(diff: Diff) -> Timeline | None:
     )
 
 
+def narrow_timeline(wide: Timeline) -> Timeline:
+    """The same picture, 356 pixels wide, with every third time on its axis."""
+
+    def x(place: int) -> int:
+        return _PHONE_LEFT + (place - _LEFT) * (PHONE - _PHONE_LEFT) // (WIDTH - _LEFT)
+
+    def bars(lane: Lane) -> Iterator[Bar]:
+        for bar in lane.bars:
+            width = max(3, x(bar.x + bar.width) - x(bar.x))
+            yield replace(bar, x=x(bar.x), width=width, tip=shortened(bar.name, _PHONE_TIP))
+
+    return replace(
+        wide,
+        lanes=tuple(
+            replace(lane, label=shortened(lane.label, _FEW), bars=tuple(bars(lane)))
+            for lane in wide.lanes
+        ),
+        shades=tuple(
+            replace(shade, x=x(shade.x), width=max(2, x(shade.x + shade.width) - x(shade.x)))
+            for shade in wide.shades
+        ),
+        ticks=tuple(replace(tick, x=x(tick.x)) for tick in wide.ticks[::3]),
+        left=_PHONE_LEFT,
+        width=PHONE,
+    )
+
+
 def _lane(move: Move) -> str:
     """The node that a drain empties or a return fills, else what the move is asked by."""
     if isinstance(move.request, DrainId | ReturnId):
@@ -176,7 +207,8 @@ def _drawn(
             time = _times(diff, move)
             row = next((index for index, end in enumerate(free) if end <= time.start), len(free))
             free[row : row + 1] = [time.end]
-            waits = [names[ref] for ref in move.after or () if ref in names]
+            waits = [f"{move.to.node} is back"] if move.after_return else []
+            waits += [names[ref] for ref in move.after or () if ref in names]
             bars.append(_bar(diff, move, waits, scale, y=y + row * _ROW))
         height = len(free) * _ROW
         nodes = len({move.source.node for move in moves})

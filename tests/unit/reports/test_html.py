@@ -86,7 +86,7 @@ def test_text_of_others_is_inert(field: str) -> None:
 def test_the_drawings_are_well_formed() -> None:
     made = page()
     drawings = [part.split("</svg>")[0] for part in made.split("<svg")[1:]]
-    assert len(drawings) == 2
+    assert len(drawings) == 4  # each for screens and for phones
     for part in drawings:
         ET.fromstring(f"<svg{part}</svg>")
 
