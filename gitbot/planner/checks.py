@@ -57,12 +57,14 @@ def kubevirt_checks(
     return tuple(by_name.get(check.name, check) for check in known)
 
 
-def refused(board: PlanState, vm: NamespacedName) -> Blocker | None:
-    """What makes KubeVirt refuse any migration of the VM; None if nothing does.
+def refused(
+    board: PlanState, vm: NamespacedName, selector: Mapping[str, str] | None = None
+) -> Blocker | None:
+    """What makes KubeVirt refuse any migration of the VM with that selector; None if nothing does.
 
     KubeVirt admits LiveMigratable absent or Unknown; gitbot waits until it is True.
     """
-    for check in kubevirt_checks(board, vm):
+    for check in kubevirt_checks(board, vm, selector):
         if check.outcome is Outcome.FAIL:
             code = _CODES.get(check.name, check.name)
             return Blocker(code=code, reason=check.message, hint=_HINTS.get(code, ""))

@@ -73,6 +73,7 @@ def obstacle(
         or _in_flight(board, vm)
         or refused(board, vm)
         or _moves_storage(facts, request, vm)
+        or _bad_labels(board, request, vm)
         or _unpinnable(board, request)
         or _reserved(facts.problem, request, vm)
         or _out_of_time(facts, request, vm)
@@ -144,6 +145,18 @@ def _in_flight(board: PlanState, vm: NamespacedName) -> Blocker | None:
     _, target = board.facts.moving[vm]
     reason = f"a migration of this VM to {target or 'a node not known yet'} is running already"
     return Blocker(code="in-flight", reason=reason, hint="plan again when it has ended")
+
+
+def _bad_labels(board: PlanState, request: Request, vm: NamespacedName) -> Blocker | None:
+    """A label of the request's target that KubeVirt drops, or that switches a guard of it off."""
+    for goal in board.facts.problem.goals:
+        if not isinstance(goal, MoveVms) or goal.request.id != request.id:
+            continue
+        if goal.target.added and vm in goal.vms:
+            blocker = refused(board, vm, goal.target.added)
+            hint = "leave that label out of target.nodeSelector"
+            return blocker and replace(blocker, hint=blocker.hint or hint)
+    return None
 
 
 def _moves_storage(facts: ProblemIndex, request: Request, vm: NamespacedName) -> Blocker | None:

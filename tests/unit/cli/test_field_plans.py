@@ -327,3 +327,22 @@ def test_a_move_that_newly_misses_the_vms_own_preference_warns(
 
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("cpu-vendor.node.kubevirt.io/AMD: 'true'", "switches KubeVirt's own vendor check off"),
+        ("kubevirt.io/schedulable: 'false'", "kubevirt.io/schedulable"),
+    ],
+)
+def test_a_label_that_kubevirt_drops_or_that_disarms_it_is_held(
+    tmp_path: Path, label: str, said: str
+) -> None:
+    key, _, value = label.partition(": ")
+    pool = [node("n1"), node("n2", labels={key: value.strip("'")})]
+    asked = MOVE.replace("target: {node: n2}", f"target: {{nodeSelector: {{{label}}}}}")
+    answer = plan(tmp_path, asked, *pool, vm("web", on="n1", labels=ASKED))
+    assert "0 moves, 1 blocked" in answer.out, answer.text
+    assert said in answer.out
+    assert "[selector-collision]" in answer.out
