@@ -11,6 +11,11 @@ from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.problem import PlacementProblem
 from gitbot.workflows.check.scope import ClusterScope
 
+_CODES = {
+    "audit/contradiction": "intents/contradiction",
+    "audit/never-holds": "intents/never-holds",
+}
+
 
 def contradiction_findings(scope: ClusterScope, problem: PlacementProblem) -> Iterator[Finding]:
     """One error for each smallest set; on a pull request, for those with an intent of its own."""
@@ -19,5 +24,4 @@ def contradiction_findings(scope: ClusterScope, problem: PlacementProblem) -> It
         brought = {rule.ref.id for rule in rules} & scope.changed
         if scope.before is None or brought:
             found = conflict_finding(rules).finding
-            code = found.code.replace("audit/", "intents/")
-            yield replace(found, code=code)
+            yield replace(found, code=_CODES[found.code])
