@@ -211,9 +211,8 @@ def open_workspace(
 
     `as_person` signs commits, and on a local forge pull requests, with the name that Git has for
     the person; otherwise gitbot acts for itself. `copy` is a repository to look at instead of the
-    forge; it has no pull requests. `forgiving` takes the newest configuration without errors, to
-    find the forge. The private mirror is removed at the end. Raises UsageError, RepositoryError,
-    InvalidInput (configuration).
+    forge, without pull requests. `forgiving` takes the newest configuration without errors. The
+    mirror is removed at the end. Raises UsageError, RepositoryError, InvalidInput (configuration).
     """
     clock = clock or SystemClock()
     here = _settings_despite(root) if forgiving else settings_here(root)

@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_042,
     "model": 3_329,
-    "planner": 6_922,
+    "planner": 6_937,
     "policy": 4_098,
     "ports": 554,
     "published": 1_961,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_145,
-    "workflows": 13_537,
+    "workflows": 13_541,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"
