@@ -39,14 +39,17 @@ class TypeCatalog:
     revisions: Mapping[NamespacedName, KubernetesObject] = field(default_factory=dict)
 
 
-def expanded(vm: KubernetesObject, catalog: TypeCatalog) -> dict[str, Any]:
+def expanded(vm: KubernetesObject, catalog: TypeCatalog) -> Mapping[str, Any]:
     """`spec.template.spec` with the VM's instance type and preference applied.
 
     Raises UnreadableType if one cannot be read, or conflicts with the template.
     """
-    spec: dict[str, Any] = _copied(at(vm, "spec", "template", "spec", default={}))
+    template: Json = at(vm, "spec", "template", "spec", default={})
     kind = _spec_of(vm, "instancetype", catalog)
     preference = _spec_of(vm, "preference", catalog)
+    if kind is None and preference is None:
+        return template
+    spec: dict[str, Any] = _copied(template)
     if kind is not None:
         conflicts = _apply(kind, preference or {}, spec)
         if conflicts:

@@ -5,7 +5,7 @@ Source: KubeVirt, pkg/storage/backend-storage/backend-storage.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, annotations_of, at, labels_of, name_of
@@ -48,39 +48,44 @@ def needs_state(vmi: KubernetesObject) -> bool:
 def state_claim(
     vmi: KubernetesObject,
     storage: ClusterStorage,
-    claims: Mapping[str, KubernetesObject],
+    found: KubernetesObject | None,
     *,
     migrates: bool,
 ) -> StateClaim | None:
     """The claim that the VMI's next launcher pod mounts; None if it needs none.
 
-    `claims` are those of its namespace, by name. A start uses the VM's claim (CreatePVCForVMI). A
+    `found` is the VM's present claim (`claims_by_vm`). A start uses it (CreatePVCForVMI). A
     migration shares it only if its first access mode is ReadWriteMany; else KubeVirt creates a new
     claim for the target, and deletes the old one at the end (CreatePVCForMigrationTarget).
     """
     if not needs_state(vmi):
         return None
-    found = _claim_of(vmi, claims)
-    if found is None and not claims:  # a dump without claims: the VMI tells the modes
-        found = _told(vmi)
     if found is not None and not (migrates and _modes(found)[:1] != ["ReadWriteMany"]):
         return StateClaim(name=name_of(found).name)
     named = f"{PREFIX}-{name_of(vmi).name}-new"  # KubeVirt ends the name at random
     return StateClaim(name=named, new=_new_claim(vmi, storage, named))
 
 
-def _claim_of(
-    vmi: KubernetesObject, claims: Mapping[str, KubernetesObject]
-) -> KubernetesObject | None:
-    """PVCForVMI: by label, else by the name that old releases gave."""
-    name = name_of(vmi).name
-    living = [claim for claim in claims.values() if not at(claim, "metadata", "deletionTimestamp")]
-    labelled = (claim for claim in living if labels_of(claim).get(PREFIX) == name)
-    old = (claim for claim in living if name_of(claim).name == f"{PREFIX}-{name}")
-    return next(labelled, None) or next(old, None)
+def claims_by_vm(claims: Iterable[KubernetesObject]) -> dict[str, KubernetesObject]:
+    """The claims with state among those of a namespace, by the name of their VM (PVCForVMI).
+
+    KubeVirt finds one by its label, else by the name that old releases gave.
+    """
+    old: dict[str, KubernetesObject] = {}
+    labelled: dict[str, KubernetesObject] = {}
+    for claim in claims:
+        name = name_of(claim).name
+        if at(claim, "metadata", "deletionTimestamp"):
+            continue
+        if PREFIX in labels_of(claim):
+            labelled.setdefault(labels_of(claim)[PREFIX], claim)
+        if name.startswith(f"{PREFIX}-"):
+            old[name.removeprefix(f"{PREFIX}-")] = claim
+    return {**old, **labelled}
 
 
-def _told(vmi: KubernetesObject) -> KubernetesObject | None:
+def claim_told(vmi: KubernetesObject) -> KubernetesObject | None:
+    """The claim as the VMI's status names it: all that a dump without claims tells."""
     for status in at(vmi, "status", "volumeStatus", default=[]):
         info: Json = status.get("persistentVolumeClaimInfo") or {}
         if str(status.get("name")).startswith(PREFIX) and info.get("claimName"):

@@ -14,6 +14,7 @@ from gitbot.kubernetes.objects import Json, KubernetesObject, at
 from gitbot.kubevirt.state_storage import (
     DEFAULT_CLASS,
     DEFAULT_VIRT_CLASS,
+    claim_told,
     default_class,
     state_claim,
 )
@@ -34,7 +35,10 @@ def claims_to_come(
 ) -> ClaimsToCome:
     """The claims of the next launcher pod. A `copy` of a VM shares none of its own claims."""
     claims = {} if copy else instances.claims.get(instance.name.namespace, {})
-    state = state_claim(vmi, instances.storage, claims, migrates=bool(instance.node))
+    held = instances.state_claims.get(instance.name) if claims else None
+    if not (copy or claims):
+        held = claim_told(vmi)
+    state = state_claim(vmi, instances.storage, held, migrates=bool(instance.node))
     starts = copy or (instance.source_pod is None and not instance.node)
     new = dict(_of_templates(instances, instance, claims)) if starts else {}
     if state is not None and state.new is not None:

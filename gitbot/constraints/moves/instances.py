@@ -22,7 +22,7 @@ from gitbot.kubevirt.instance_types import (
 )
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.kubevirt.pod_defaults import ClassObjects
-from gitbot.kubevirt.state_storage import ClusterStorage
+from gitbot.kubevirt.state_storage import ClusterStorage, claims_by_vm
 from gitbot.kubevirt.workload_updates import updates_to_come
 from gitbot.model.caches import LastValueCache, RowCache
 from gitbot.model.cluster.cluster import STORAGE_KINDS, ClusterSnapshot
@@ -172,6 +172,15 @@ class Instances(Mapping[NamespacedName, Instance]):
         except UnreadableType as error:
             return str(error)
         return ""
+
+    @cached_property
+    def state_claims(self) -> Mapping[NamespacedName, KubernetesObject]:
+        """The claims with TPM, EFI and backup state, by VM."""
+        return {
+            NamespacedName(namespace=namespace, name=vm): claim
+            for namespace, claims in self.claims.items()
+            for vm, claim in claims_by_vm(claims.values()).items()
+        }
 
     @cached_property
     def by_uid(self) -> Mapping[str, NamespacedName]:
