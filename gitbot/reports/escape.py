@@ -10,9 +10,10 @@ import re
 import unicodedata
 
 # U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069 reorder text; U+2028 and U+2029 break
-# lines; U+FEFF and the other zero-width characters hide.
+# lines; the others show nothing (Default_Ignorable_Code_Point of Unicode, and the empty U+2800).
 _HIDDEN = re.compile(
-    "[\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff]"
+    "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0100-\U000e01ef]"
 )
 _PLAIN_CODE = re.compile(r"[0-9A-Za-z][0-9A-Za-z ._/:=,-]*")
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#!|~&$^\"']|(?<=[0-9])[.)](?= |$)|^[-+=]")

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -131,3 +132,12 @@ def test_no_cell_begins_a_formula(text: str) -> None:
 @example("[x](https://evil.test)")
 def test_no_message_of_sarif_holds_a_link(text: str) -> None:
     assert "](" not in escape.sarif(text)
+
+
+@pytest.mark.parametrize(
+    "character",
+    ["\u034f", "\u115f", "\u1160", "\u17b4", "\u180b", "\u2800", "\u3164", "\ufe0f", "\uffa0",
+     "\U000e0100", "\u00ad", "\u200b"],
+)  # fmt: skip
+def test_a_character_that_shows_nothing_is_made_visible(character: str) -> None:
+    assert escape.plain(f"db{character}1") == f"dbU+{ord(character):04X}1"

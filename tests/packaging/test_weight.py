@@ -28,7 +28,7 @@ ROOMS = {
     "ports": 554,
     "published": 1_961,
     "rendering": 343,
-    "reports": 3_080,
+    "reports": 3_081,
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_343,
