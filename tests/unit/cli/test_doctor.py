@@ -47,6 +47,7 @@ def test_without_a_cluster_everything_else_is_looked_at() -> None:
         ["ok", "configuration/base"],
         ["ok", "configuration/mode"],
         ["ok", "ledger/read"],
+        ["ok", "ledger/size"],
         ["warn", "configuration/first-days"],
         ["ok", "ledger/push"],
         ["warn", "snapshot/published"],
