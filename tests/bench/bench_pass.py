@@ -36,6 +36,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("calendar",),
     ("audit", "-o", "json"),
     ("plan", "-o", "json"),
+    ("move", "vm/vm-000001", "-n", "team-00", "--away", "--dry-run"),
+    ("apply",),
     ("reconcile",),
 )
 """What is measured beside the peer. None finds anything to do."""
@@ -129,6 +131,8 @@ def _repository(folder: Path, *, rules: int) -> Path:
     tree = folder / "tree"
     git("init", "-q", "--bare", "--initial-branch=main", str(folder / "origin.git"), at=folder)
     git("clone", "-q", str(folder / "origin.git"), str(tree), at=folder)
+    git("config", "user.name", "ann", at=tree)
+    git("config", "user.email", "ann@example.com", at=tree)
     (tree / ".gitbot.yaml").write_text(_CONFIGURATION)
     write_rules(tree, rules)
     git("add", ".", at=tree)

@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_331,
     "audit": 1_756,
     "calendar": 1_526,
-    "cli": 8_035,
+    "cli": 8_038,
     "constraints": 10_373,
     "documents": 2_500,
     "errors": 103,
