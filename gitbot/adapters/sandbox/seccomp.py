@@ -2,7 +2,8 @@
 
 Memory and open files are limited, processor time by question. On Linux the process can open no
 connection, start no program, neither read another process nor signal it, and change no file: a
-filter of system calls refuses that, without any privileges.
+filter of system calls refuses that, without any privileges. With Landlock it also reads no file but
+programs and libraries.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import platform
 import resource
 import sys
 from collections.abc import Mapping
+
+from gitbot.adapters.sandbox.landlock import read_only_from, readable
 
 _FILES = 64
 _MIB = 2**20
@@ -25,6 +28,7 @@ def limit(memory: int) -> None:
     _at_most(resource.RLIMIT_FSIZE, 0)
     _at_most(resource.RLIMIT_CORE, 0)
     if sys.platform == "linux" and platform.machine() in _MACHINES:
+        read_only_from(readable())
         _filter(_MACHINES[platform.machine()])
 
 
@@ -32,7 +36,10 @@ def limit_time(seconds: int) -> None:
     """End this process by SIGXCPU after so many more seconds of processor time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     last = int(used.ru_utime + used.ru_stime) + seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (last, resource.RLIM_INFINITY))
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]  # from outside, as by `ulimit -t`
+    if hard != resource.RLIM_INFINITY:
+        last = min(last, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (last, hard))
 
 
 def _at_most(what: int, value: int) -> None:
@@ -54,6 +61,8 @@ _REFUSED: Mapping[str, tuple[int | None, int | None]] = {
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
     "pidfd_getfd": (438, 438),
+    "process_madvise": (440, 440),
+    "get_robust_list": (274, 100),
     "kill": (62, 129),
     "tkill": (200, 130),
     "tgkill": (234, 131),
@@ -94,6 +103,7 @@ _REFUSED: Mapping[str, tuple[int | None, int | None]] = {
     "lremovexattr": (198, 15),
     "fremovexattr": (199, 16),
 }
+_PRLIMIT = (302, 261)  # allowed for the process itself, whose number is 0
 # Opening is refused if one of these flags is set; the number is the index of the flags' argument.
 _OPEN: Mapping[str, tuple[int, tuple[int | None, int | None]]] = {
     "open": (1, (2, None)),
@@ -143,6 +153,12 @@ def _filter(machine: int) -> None:
                 (_RETURN, 0, 0, _REFUSE),
                 (_RETURN, 0, 0, _ALLOW),
             ]
+    rows += [
+        (_EQUAL, 0, 3, _PRLIMIT[machine]),
+        (_LOAD, 0, 0, _ARGUMENTS),
+        (_EQUAL, 1, 0, 0),
+        (_RETURN, 0, 0, _REFUSE),
+    ]
     rows.append((_RETURN, 0, 0, _ALLOW))
     instructions = (_Instruction * len(rows))(*(_Instruction(*row) for row in rows))
     program = _FilterProgram(len(rows), instructions)

@@ -6,6 +6,7 @@ It starts with the first question, runs until this one ends, and is replaced if 
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -107,6 +108,10 @@ class LimitedProcess:
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=self._wait)
         code = process.returncode
+        outside = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        if outside != resource.RLIM_INFINITY and code in {-signal.SIGXCPU, -signal.SIGKILL}:
+            least = min(outside, self._seconds)
+            return EndedError(f"more than {least} s of processor time (ulimit -t)", slow=True)
         if code == -signal.SIGXCPU:
             return EndedError(f"more than {self._seconds} s of processor time", slow=True)
         if code == -signal.SIGTERM:

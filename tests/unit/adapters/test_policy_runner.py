@@ -1,6 +1,8 @@
 """Policies of a repository run under limits: what exceeds them denies, and nothing else ends."""
 
+import ctypes
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -170,7 +172,6 @@ for each in tries:
     print("changed", tries.index(each))
 if ctypes.CDLL(None).syscall(tgkill, parent, parent, 0) == 0:
     print("signalled")
-print(open("file").read())
 """
 
 
@@ -184,8 +185,81 @@ def test_it_changes_no_file_and_signals_nobody(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert made.stdout == "as it was\n"
+    assert (made.stdout, (tmp_path / "file").read_text()) == ("", "as it was")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+CREDENTIALS = """\
+import os, resource, sys
+from gitbot.adapters.sandbox.seccomp import limit
+if len(sys.argv) > 2:
+    os.setgid(int(sys.argv[2]))
+    os.setuid(int(sys.argv[2]))
+if child := os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+parent = os.getppid()
+limit(1024)
+for what in (
+    lambda: open(f"/proc/{parent}/environ", "rb").read(), lambda: open(sys.argv[1]).read(),
+    lambda: os.listdir(os.path.dirname(sys.argv[1])), lambda: os.listdir("/proc"),
+    lambda: open("/etc/passwd").read(),
+    lambda: open(f"/proc/{parent}/mem", "rb").read(1), lambda: os.listdir(f"/proc/{parent}/fd"),
+    lambda: resource.prlimit(parent, resource.RLIMIT_NOFILE),
+    lambda: resource.prlimit(parent, resource.RLIMIT_NOFILE, (9, 9)),
+):
+    try:
+        print("read", what())
+    except PermissionError:
+        pass
+print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Landlock and seccomp are Linux'")
+@pytest.mark.parametrize("account", [[], ["65534"]], ids=["same account", "nobody"])
+def test_it_reaches_no_credential_of_its_parent(tmp_path: Path, account: list[str]) -> None:
+    """Neither in the parent's environment, nor in a file, nor by changing the parent's limits."""
+    if account and os.geteuid() != 0:
+        pytest.skip("only root can become nobody")
+    if not has_landlock():
+        pytest.skip("this kernel has no Landlock")
+    key = tmp_path / "key"
+    key.write_text("c4n4ry")
+    made = subprocess.run(
+        [sys.executable, "-c", CREDENTIALS, str(key), *account],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"GITHUB_TOKEN": "ghp_canary", "PYTHONPATH": str(ROOT)},
+    )
+    assert (made.stdout, made.stderr) == ("64\n", "")
+
+
+def has_landlock() -> bool:
+    return int(ctypes.CDLL(None).syscall(444, None, 0, 1)) > 0
+
+
+OUTSIDE = """\
+import resource
+from gitbot.adapters.sandbox.seccomp import limit_time
+resource.setrlimit(resource.RLIMIT_CPU, (50, 50))
+limit_time(300)
+print(resource.getrlimit(resource.RLIMIT_CPU))
+"""
+
+
+def test_a_limit_of_processor_time_from_outside_is_respected() -> None:
+    """As by `ulimit -t 50`; nobody may raise it."""
+    made = subprocess.run(
+        [sys.executable, "-c", OUTSIDE],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+    assert (made.stdout, made.stderr) == ("(50, 50)\n", "")
 
 
 REFUSED = """\
