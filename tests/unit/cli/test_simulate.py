@@ -98,3 +98,25 @@ def rule(folder: Path, text: str) -> Said:
     file.write_text(text)
     given = ("--snapshot", "cluster.yaml", "--now", "2026-12-01T01:00:00Z")
     return typed("simulate", "rule", str(file), *given)
+
+
+GIVEN = ("--snapshot", "cluster.yaml", "--now", "2026-12-01T01:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("words", "together"),
+    [
+        (("node-a", "node-b"), True),
+        (("node/node-a,node-b",), True),
+        (("--rolling", "node-a", "node-b"), False),
+        (("node-a", "node-b", "--rolling", "2"), False),
+        (("node-a",), False),
+    ],
+)
+def test_nodes_are_emptied_together_or_one_after_the_other(
+    words: tuple[str, ...], together: bool
+) -> None:
+    said = typed("simulate", "drain", *words, *GIVEN)
+    assert said.code == 1, said.text
+    assert ("node-a, node-b are emptied together or not at all" in said.out) is together
+    assert ("node node-a is not emptied" in said.out) is not together
