@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_418,
     "audit": 1_756,
     "calendar": 1_526,
-    "cli": 8_038,
+    "cli": 8_113,
     "constraints": 10_373,
     "documents": 2_500,
     "errors": 103,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_145,
-    "workflows": 13_541,
+    "workflows": 13_563,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

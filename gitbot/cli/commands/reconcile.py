@@ -12,7 +12,7 @@ from gitbot.cli.commands import apply as apply_command
 from gitbot.cli.commands import propose as propose_command
 from gitbot.cli.shared.options import output_option
 from gitbot.cli.shared.output import document_text
-from gitbot.cli.shared.session import running, running_options, say, stopping
+from gitbot.cli.shared.session import running, running_options, stopping
 from gitbot.wiring import StoppableClock, SystemClock
 
 if TYPE_CHECKING:
@@ -79,29 +79,30 @@ def _watch(
     where: dict[str, str], *, every: int, max_runtime: int, health_file: str, output: str
 ) -> int:
     from gitbot.cli.shared.health_file import HealthFile  # noqa: PLC0415
+    from gitbot.cli.shared.log_line import Level, Log  # noqa: PLC0415
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415
     from gitbot.workflows.watch import watch  # noqa: PLC0415
 
-    health = HealthFile(health_file)
+    health, log = HealthFile(health_file), Log()
     with stopping(health.beat) as stop:
         clock = StoppableClock(SystemClock(), stop.stop, health.beat)
 
-        own = ""
-
         @contextmanager
         def opener() -> Iterator[RunContext]:
-            nonlocal own
-            with running({**where, "cluster": where["cluster"] or own}, find=True) as shell:
-                own = shell.cluster_name  # a second cluster in the configuration changes nothing
+            # a second cluster in the configuration changes nothing for this process
+            named = {**where, "cluster": where["cluster"] or log.cluster}
+            with running(named, find=True, tell=log.progress) as shell:
+                log.cluster, log.executor = shell.cluster_name, shell.executor
                 yield stop.of(shell)
 
         def passed(result: ReconcileResult) -> None:
             health.passed(clock.now(), result.applied.standstill, unsure=result.unsure)
+            log.standstill(clock.now(), result.applied.standstill)
             show(result, output)
 
         def troubled(error: GitbotError, seconds: int) -> None:
             health.failing(clock.now(), str(error))
-            say(f"error: {error}; trying again in {seconds} s", err=True)
+            log.write(clock.now(), Level.ERROR, f"{error}; trying again in {seconds} s")
 
         watch(
             opener,

@@ -90,13 +90,19 @@ def pick_cluster(settings: Settings, name: str) -> str:
 
 
 @contextmanager
-def running(where: dict[str, str], *, copy: str = "", find: bool = False) -> Iterator[RunContext]:
+def running(
+    where: dict[str, str],
+    *,
+    copy: str = "",
+    find: bool = False,
+    tell: Callable[[Progress], None] | None = None,
+) -> Iterator[RunContext]:
     """The shell of one cluster of the repository around the working folder.
 
     It opens despite a broken configuration, so that one can look, hold and cancel. What carries
     something out reads the tip of the base branch, and refuses its errors. The shell's onlooker
     shows progress: who begins a stage ends it before it prints. `find`: of several clusters it is
-    the one that the reachable cluster itself names.
+    the one that the reachable cluster itself names. `tell` prints lines of progress.
     """
     from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
 
@@ -105,7 +111,7 @@ def running(where: dict[str, str], *, copy: str = "", find: bool = False) -> Ite
 
     def told(line: Progress) -> None:
         with progress.aside():
-            print_progress(line)
+            (tell or print_progress)(line)
 
     with ExitStack() as opened:
         opened.enter_context(progress.shown())

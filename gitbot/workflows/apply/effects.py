@@ -185,7 +185,8 @@ def _tell(shell: RunContext, effect: CreateMigration, state: MoveState, words: s
     """Report the outcome of a creation; returns the time of its ledger line."""
     event = effect.event
     text = f"{event.vm}: {event.source} -> {event.to} {words}"
-    shell.say(text, request=effect.approved.id, vm=event.vm, state=str(state))
+    facts = _facts(event)
+    shell.say(text, request=effect.approved.id, vm=event.vm, state=str(state), facts=facts)
     return shell.clock.now()
 
 
@@ -211,7 +212,19 @@ def report_moves(shell: RunContext, events: tuple[KnownEvent, ...]) -> None:
         state = str(event.state)
         words = [f"{event.vm}: {event.source} -> {event.landed or event.to} {state}"]
         words += [event.reason] if event.reason and isinstance(event, MoveChanged) else []
-        shell.say(": ".join(words), request=event.request, vm=event.vm, state=state)
+        text, facts = ": ".join(words), _facts(event)
+        shell.say(text, request=event.request, vm=event.vm, state=state, facts=facts)
+
+
+def _facts(event: MoveEvent) -> dict[str, str]:
+    """Who let a move happen, and its migration: what a log line has besides its text."""
+    found = {
+        "pullRequest": str(event.pull_request or ""),
+        "merger": event.merger,
+        "approvers": ",".join(event.approvers),
+        "migration": event.migration,
+    }
+    return {key: value for key, value in found.items() if value}
 
 
 def with_last_event(shell: RunContext, event: KnownEvent) -> KnownEvent:

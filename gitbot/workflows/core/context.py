@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,6 +36,7 @@ class Progress:
     request: RequestId | None = None
     vm: str = ""
     state: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)  # more about a move, for a log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +99,19 @@ class RunContext:
         return replace(diff, report=self.keep_report(name, diff))
 
     def say(
-        self, text: str, *, request: RequestId | None = None, vm: str = "", state: str = ""
+        self,
+        text: str,
+        *,
+        request: RequestId | None = None,
+        vm: str = "",
+        state: str = "",
+        facts: Mapping[str, str] | None = None,
     ) -> None:
         if self.progress is not None:
-            now = self.clock.now()
-            self.progress(Progress(time=now, text=text, request=request, vm=vm, state=state))
+            now, more = self.clock.now(), facts or {}
+            self.progress(
+                Progress(time=now, text=text, request=request, vm=vm, state=state, facts=more)
+            )
 
 
 def base_head(shell: RunContext) -> str:

@@ -1,0 +1,68 @@
+"""Lines of a log that is read at night: time, level, text, then fields as key=value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from gitbot import __version__
+from gitbot.cli.shared.session import say
+from gitbot.model.text.instants import format_instant
+
+if TYPE_CHECKING:
+    from gitbot.workflows.apply import Standstill
+    from gitbot.workflows.core.context import Progress
+
+
+class Level(StrEnum):
+    """How much a line matters: ERROR if gitbot cannot do its work."""
+
+    INFO = "INFO"
+    WARNING = "WARNING"
+    ERROR = "ERROR"
+
+
+@dataclass(slots=True, kw_only=True)
+class Log:
+    """The log of one process, on stderr; `cluster` and `executor` are "" until it has both."""
+
+    cluster: str = ""
+    executor: str = ""
+
+    def write(
+        self, time: int, level: Level, text: str, facts: Mapping[str, str] | None = None
+    ) -> None:
+        mine = {"cluster": self.cluster, "executor": self.executor}
+        say(log_line(time, level, text, facts={**mine, **(facts or {})}), err=True)
+
+    def progress(self, line: Progress) -> None:
+        facts = {"request": line.request or "", "vm": line.vm, "state": line.state}
+        self.write(line.time, Level.INFO, line.text, {**facts, **line.facts})
+
+    def standstill(self, time: int, still: Standstill | None) -> None:
+        """Say why nothing can start, if so."""
+        if still is not None:
+            level = Level.INFO if still.healthy else Level.ERROR
+            self.write(time, level, f"nothing can start: {still}")
+
+
+def log_line(
+    time: int,
+    level: Level,
+    text: str,
+    *,
+    facts: Mapping[str, str] | None = None,
+) -> str:
+    """One line; `time` in seconds UTC. A value with spaces or quotes is quoted."""
+    fields = {"version": __version__, **(facts or {})}
+    words = [f"{key}={_quoted(value)}" for key, value in fields.items() if value]
+    return " ".join([format_instant(time), str(level), " ".join(text.split()), *words])
+
+
+def _quoted(value: str) -> str:
+    if not any(character in value for character in ' "='):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

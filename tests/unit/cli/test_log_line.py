@@ -1,0 +1,50 @@
+"""A line of the log of `reconcile --watch`: read at night, and split by programs."""
+
+from dataclasses import replace
+
+import pytest
+
+from gitbot import __version__
+from gitbot.cli.shared.log_line import Level, Log, log_line
+from gitbot.workflows.apply import Standstill, apply
+from gitbot.workflows.core.context import Progress
+from tests.doubles.moves import a_move
+from tests.doubles.stage import Stage, a_plan
+
+NOW = 1_800_000_000
+HEAD = "2027-01-15T08:00:00Z"
+
+
+def test_a_line_has_time_level_text_and_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    log = Log(cluster="prod", executor="ab12")
+    log.write(NOW, Level.ERROR, "no\nroute")
+    said = capsys.readouterr().err
+    assert said == f"{HEAD} ERROR no route version={__version__} cluster=prod executor=ab12\n"
+
+
+def test_a_standstill_is_an_error_unless_a_person_wants_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for healthy in (True, False):
+        still = Standstill(reason="smoke", healthy=healthy, by="ann")
+        Log().standstill(NOW, still)
+    Log().standstill(NOW, None)
+    text = f"nothing can start: smoke (ann) version={__version__}"
+    assert capsys.readouterr().err == f"{HEAD} INFO {text}\n{HEAD} ERROR {text}\n"
+
+
+def test_a_value_with_spaces_is_quoted_and_an_empty_one_left_out() -> None:
+    line = log_line(NOW, Level.INFO, "moved", facts={"merger": 'Ann "A" Lee', "vm": ""})
+    assert line == f'{HEAD} INFO moved version={__version__} merger="Ann \\"A\\" Lee"'
+
+
+def test_lines_of_a_move_say_who_let_it_happen_and_its_migration() -> None:
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    told: list[Progress] = []
+    assert apply(replace(stage.shell, progress=told.append)).states == {"succeeded": 1}
+    (created,) = (line for line in told if line.state == "created")
+    (name,) = stage.cluster.creates()
+    assert created.facts["migration"] == f"db/{name}"
+    (approved,) = (line for line in told if line.state == "approved")
+    assert (approved.facts["pullRequest"], approved.facts["merger"]) == ("1", "ann")
