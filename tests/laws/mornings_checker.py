@@ -234,7 +234,8 @@ class Answer:
                 yield f"internal: {_vm(hold)}: {hold['reason']}"
 
     def _silence(self) -> Iterator[str]:
-        """Each VM that a request names is moved, held, in place or told of."""
+        """Each VM that a request names is moved, held, in place (after all moves) or told of."""
+        ends = {_vm(move): move["to"]["node"] for move in self.moves}
         nodes = {item["metadata"]["name"]: item for item in self.morning.nodes}
         told = [item for item in self.document["findings"] if item["severity"] != "note"]
         for intent in self.morning.intents:
@@ -245,11 +246,13 @@ class Answer:
             mine = {_vm(move) for move in self.moves if target == {} or _is(move, kind, name)}
             held = {_vm(hold) for hold in self.document["holds"] if _is(hold, kind, name)}
             text = " ".join(item["message"] for item in told)
-            if any(item["code"] == "intents/blast-radius" for item in told):
+            whole = {"intents/blast-radius", "intents/unknown-nodes"}
+            if any(item["code"] in whole for item in told):
                 continue
             for vm in self._asked(intent):
-                host = nodes.get(self.vmis.get(vm, {}).get("status", {}).get("nodeName", ""))
-                there = target and host is not None and _hits(target, host)
+                home = self.vmis.get(vm, {}).get("status", {}).get("nodeName", "")
+                places = (nodes.get(home), nodes.get(ends.get(vm, home)))
+                there = target and any(host and _hits(target, host) for host in places)
                 if vm not in mine | held and not there and vm[1] not in text:
                     yield f"silence: {name} asks for {vm}"
 

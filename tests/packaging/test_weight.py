@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_050,
     "model": 3_329,
-    "planner": 6_937,
+    "planner": 6_940,
     "policy": 4_098,
     "ports": 554,
     "published": 1_961,

@@ -75,7 +75,10 @@ def _claim(
     facts, request = board.facts, goal.request
     wish = TargetPolicy(target=goal.target, pin=goal.pin, closed=closed)
     for vm in sorted(set(goal.vms)):
-        settled = board.place(vm) in _content(board, vm, goal.target)
+        content = _content(board, vm, goal.target)
+        settled = board.place(vm) in content
+        if not settled and facts.homes.get(vm) in content:
+            continue  # it was in place, and another goal took it away: it does not go back
         against = holds.obstacle(board, request, vm, late)
         if settled and (against is not None or vm in owners):
             continue

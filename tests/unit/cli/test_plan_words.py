@@ -141,3 +141,12 @@ def test_words_about_a_pod_that_a_move_creates_name_its_vm(tree: Path) -> None:
     assert (moved, to) != (held["vm"]["name"], "a")
     assert f"{moved}, moved on c" in json.dumps(held["nodes"])
     assert "-target-" not in said.out
+
+
+def test_a_request_that_is_met_takes_back_no_vm_that_another_request_moved(tree: Path) -> None:
+    leave = intent("MigrationRequest", "leave", "{vms: {names: [v1]}}")
+    stay = intent("MigrationRequest", "stay", "{vms: {names: [v1]}, target: {node: a}}")
+    said = planned(tree, [*hosts(a="8Gi", b="8Gi"), vm("v1", on="a")], leave, stay)
+    assert moves(said) == [("v1", "a", "b")]
+    reason = "it is on a, as asked, but MigrationRequest leave moves it to b"
+    assert holds(said) == [("v1", "taken-away", False, reason)]
