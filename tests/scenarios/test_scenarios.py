@@ -72,7 +72,8 @@ def run(line: str, folder: Path) -> tuple[str, str]:
         except SystemExit as ended:
             code = int(ended.code or 0)
     shown = "" if target else output.getvalue()
-    return f"{shown}{errors.getvalue()}[exit {code}]\n", output.getvalue() if target else ""
+    said = f"{shown}{errors.getvalue()}".replace(str(folder), "FOLDER")
+    return f"{said}[exit {code}]\n", output.getvalue() if target else ""
 
 
 @pytest.mark.parametrize("name", SESSIONS)
