@@ -351,14 +351,6 @@ def test_a_window_without_schedule_ends_with_its_file() -> None:
     assert story.where()["jumpbox"] != "kni-worker"
 
 
-def approvers_lose_their_rights(story: Story) -> None:
-    story.forge.readers.add("rita")
-
-
-def more_reviews_are_required(story: Story) -> None:
-    story.forge.require_reviews(2)
-
-
 def the_base_is_rewritten(story: Story) -> None:
     """Somebody rewrites the base, and a person accepts it."""
     files = dict(story.repository.read_tree("main"))
@@ -368,12 +360,8 @@ def the_base_is_rewritten(story: Story) -> None:
     resume(story.shell, reason="it was me", by="ann")
 
 
-@pytest.mark.parametrize(
-    "lose", [approvers_lose_their_rights, more_reviews_are_required, the_base_is_rewritten]
-)
-def test_what_has_begun_is_brought_to_its_end_without_its_approval(
-    lose: Callable[[Story], None],
-) -> None:
+def begun() -> Story:
+    """A reviewed drain of two nodes, of which the first has begun."""
     story = Story.begin(
         step=1,
         window=window(", cordon: Gitbot, done: Rebooted", "  returnHome: Never\n"),
@@ -385,7 +373,33 @@ def test_what_has_begun_is_brought_to_its_end_without_its_approval(
     story.merge()
     wait_until(story, START - LEAD)
     assert apply(story.shell, max_runtime=1).created == 1
-    lose(story)
+    return story
+
+
+def set_rights(story: Story, *, rita: bool, reviews: int) -> None:
+    """Whether the reviewer may still write, and how many reviews the base asks for."""
+    (story.forge.readers.discard if rita else story.forge.readers.add)("rita")
+    story.forge.require_reviews(reviews)
+
+
+@pytest.mark.parametrize(("rita", "reviews"), [(False, 1), (True, 2)])
+def test_rights_that_are_lost_later_pause_what_has_begun(rita: bool, reviews: int) -> None:
+    story = begun()
+    set_rights(story, rita=rita, reviews=reviews)
+    result = apply(story.shell)
+    assert (result.created, result.states) == (0, {"succeeded": 1})
+    reboot(story, "kni-worker")
+    apply(story.shell)
+    assert nodes(story) == {"kni-worker": "returned"}
+    set_rights(story, rita=True, reviews=1)
+    result = apply(story.shell)
+    assert (result.created, result.states) == (1, {"succeeded": 1})
+    assert nodes(story) == {"kni-worker": "returned", "kni-worker2": "ready"}
+
+
+def test_what_has_begun_is_brought_to_its_end_without_its_approval() -> None:
+    story = begun()
+    the_base_is_rewritten(story)
     result = apply(story.shell)
     assert not result.unfinished
     assert result.created == 0
