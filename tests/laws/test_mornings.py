@@ -36,14 +36,15 @@ def test_no_plan_of_a_morning_has_a_fault() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 2_000, 100))
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("first", range(0, 500, 25))
 def test_no_plan_of_many_mornings_has_a_fault(first: int) -> None:
-    assert found(range(first, first + 100)) == []
+    assert found(range(first, first + 25)) == []
 
 
 @pytest.mark.long
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("first", range(2_000, 202_000, 1_000))
+@pytest.mark.parametrize("first", range(0, 200_000, 1_000))
 def test_no_plan_of_very_many_mornings_has_a_fault(first: int) -> None:
     assert found(range(first, first + 1_000), most=60 if first % 10_000 == 0 else 12) == []
 

@@ -30,7 +30,7 @@ Path = tuple[tuple[Step, ...], ...]
 
 WORST: Cost = (1 << 62, 0, 0)
 
-QUESTIONS = 200_000
+QUESTIONS = 75_000
 """Approximate evaluation budget of one search; deterministic across machines."""
 
 COST_OF_UNKNOWN = 10
