@@ -6,6 +6,7 @@ code and reasons, all plugins that reject it, normalised scores and totals, the 
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from gitbot.constraints.explanation import Explainer, Explanation
@@ -19,7 +20,8 @@ Object = dict[str, Any]
 def explainer_of(objects: list[Object], judged: list[Object]) -> Explainer:
     """As `gitbot explain --snapshot` reads a List of these objects; judged pods wait in it."""
     items = {"apiVersion": "v1", "kind": "List", "items": [*objects, *judged]}
-    return Explainer(read_snapshot([("objects.json", json.dumps(items).encode())], 0))
+    read = read_snapshot([("objects.json", json.dumps(items).encode())], 0)
+    return Explainer(replace(read, missing_kinds=()))  # the objects are all that the cluster has
 
 
 def stored_cluster(scenario: Object, result: Object) -> list[Object]:

@@ -177,10 +177,10 @@ BUGS = (
         "tests/faults/test_histories.py"),
     # I8: the ledger first
     bug("I8", "announced after the effect", JOURNAL,
-        "        self.ledger = self._store.append(self.ledger, fresh, new_plans)\n",
+        "        self.ledger = self._store.append(self.ledger, fresh, changed)\n",
         '        if any(getattr(item, "claim", None) for item in fresh):\n'
         "            self._pending += fresh\n            return\n"
-        "        self.ledger = self._store.append(self.ledger, fresh, new_plans)\n"),
+        "        self.ledger = self._store.append(self.ledger, fresh, changed)\n"),
     # I12, I13: crashes, and what is unknown
     bug("I12", "outcomes stay pending after a lost race", JOURNAL,
         "[event for event in self._pending if _is_news(ledger, event)]", "self._pending",

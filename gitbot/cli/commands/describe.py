@@ -6,6 +6,7 @@ import click
 
 from gitbot.cli.shared.options import GET_TYPES
 from gitbot.errors import UsageError
+from gitbot.model.ledger.request_id import MigrationRequestId
 from gitbot.model.text.wording import one_of
 
 
@@ -30,8 +31,9 @@ def describe(kind: str, name: str | None, namespace: str) -> int:
     if found == "vms" or word.lower() in ("pod", "pods", "po"):
         words = ["explain", f"{'vm' if found else 'pod'}/{subject}", *scope]
     elif found == "requests":
-        path = subject if "/" in subject else "/".join(filter(None, (namespace, subject)))
-        words = ["status", kind if kind.count("/") > 1 else f"request/{path}"]
+        where, _, last = subject.rpartition("/")
+        request = MigrationRequestId(namespace=where or namespace or "default", name=last)
+        words = ["status", kind if kind.count("/") > 1 else request]
     elif found:
         words = ["get", found, subject, "-o", "wide", *scope]
     else:

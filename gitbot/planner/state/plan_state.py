@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice, product
 
 import numpy as np
 
 from gitbot.constraints.moves.migration_state import MigrationState
-from gitbot.constraints.rules.worsening import signature, total
+from gitbot.constraints.rules.worsening import monotone, signature, total
 from gitbot.constraints.scheduler.verdicts import elsewhere
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.caches import IdentityCache
 from gitbot.model.cluster.columns import Mask, Numbers
 from gitbot.model.cluster.scheduling import HOSTNAME
-from gitbot.model.plan.constraint import Occupancy, RuleConstraint, after_move
+from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move
 from gitbot.model.plan.plan import NodeReasons
 from gitbot.model.plan.problem import Pin
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
@@ -28,6 +29,7 @@ from gitbot.planner.problem_index import ProblemIndex
 
 Mark = tuple[int, Occupancy]
 _MOST_SCORE = 1_000_000  # above every sum of scores
+_LANDINGS = 256  # combinations of landings that a step is judged at; the replay sees more
 _MOST_CLOSED = 32
 _LAST = np.iinfo(np.int64).max
 EVERY = range(_MOST_SCORE)
@@ -323,13 +325,31 @@ class PlanState:
             f"{rule.ref.id}: {breach.message} (as an earlier move is not pinned to a node)"
             for rule in self.facts.rules_over(step.vm)
             if rule.required and not rule.members.isdisjoint(others)
-            for breach in worsens(rule, self._scattered(rule, others), step)
+            for breach in self._worst(rule, others, step)
         )
 
-    def _scattered(self, rule: RuleConstraint, others: Occupancy) -> Occupancy:
-        """Where a rule's VMs hold a place; each other VM counts on all of its possible landings."""
+    def _worst(self, rule: RuleConstraint, others: Occupancy, step: Step) -> tuple[Breach, ...]:
+        """What a step breaks of a rule at the first landings of other VMs at which it does."""
+        places = (worsens(rule, places, step) for places in self._scattered(rule, others))
+        return next(filter(None, places), ())
+
+    def _scattered(self, rule: RuleConstraint, others: Occupancy) -> Iterator[Occupancy]:
+        """Where a rule's VMs hold a place: each other VM on all of its possible landings.
+
+        A rule that a free place can break also needs them on one landing each, in every
+        combination; nodes that the rule treats alike count once.
+        """
+        known = self.places(rule.members)
         beside = {vm: nodes for vm, nodes in others.items() if vm in rule.members}
-        return {**self.places(rule.members), **beside}
+        yield {**known, **beside}
+        if monotone(rule):
+            return
+        alike = [{signature(rule, node): node for node in sorted(beside[vm])} for vm in beside]
+        for landed in islice(product(*(nodes.values() for nodes in alike)), _LANDINGS):
+            yield {
+                **known,
+                **{vm: frozenset({node}) for vm, node in zip(beside, landed, strict=True)},
+            }
 
     def refusals(self, vm: NamespacedName, wish: TargetPolicy) -> tuple[NodeReasons, ...]:
         """Why each node refuses the wish, sorted by node; leaves out nodes that accept it."""

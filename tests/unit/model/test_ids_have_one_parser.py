@@ -13,6 +13,8 @@ ID = re.compile(r"(request|drain|return|heal|observed)/")
 FOREIGN = ("adapters", "simulation")
 # What these modules cut at "/" is not an id.
 NO_IDS = {
+    "cli/commands/describe.py": "TYPE/NAME, as a person types it",
+    "cli/commands/get.py": "TYPE/NAME, as a person types it",
     "cli/commands/explain.py": "vm/NAME or pod/NAME, as a person types it",
     "cli/main.py": "the path of the program",
     "cli/shared/linting.py": "paths of files",
@@ -35,6 +37,7 @@ NO_IDS = {
     "settings/owners.py": "paths of files",
     "snapshot/from_objects.py": "apiVersion",
     "workflows/author/run.py": "the branch of a pull request",
+    "workflows/ledger/anchor.py": "the path of a ledger file",
 }
 
 
