@@ -9,8 +9,10 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from secrets import token_hex
+from types import MappingProxyType
 
 from gitbot.errors import RepositoryError, UsageError
 from gitbot.model.text.names import CONFIGURATION_FILE
@@ -103,14 +105,14 @@ class ShippedTexts:
     """Templates and policy packs: inside the wheel, or beside the package in a checkout."""
 
     def templates(self) -> Mapping[str, str]:
-        return _read_shipped("templates", {".j2"})
+        return _read_shipped("templates", ".j2")
 
     def policies(self) -> Mapping[str, str]:
-        return _read_shipped("policies", {".yaml"})
+        return _read_shipped("policies", ".yaml")
 
     def meanings(self) -> Mapping[str, str]:
         """One line for each finding: its code, the place in the documentation, and its meaning."""
-        return _read_shipped("templates", {".tsv"})
+        return _read_shipped("templates", ".tsv")
 
     def reference(self) -> str:
         """Address of the folder with the reference pages."""
@@ -118,7 +120,7 @@ class ShippedTexts:
 
     def workflows(self) -> Mapping[str, str]:
         """File name of each GitHub workflow to its text, with placeholders that `init` replaces."""
-        return _read_shipped("templates/github", {".yml"})
+        return _read_shipped("templates/github", ".yml")
 
 
 def _shipped_folder(name: str) -> Path:
@@ -130,13 +132,16 @@ def _shipped_folder(name: str) -> Path:
     return folder
 
 
-def _read_shipped(name: str, suffixes: set[str]) -> Mapping[str, str]:
+@lru_cache
+def _read_shipped(name: str, suffix: str) -> Mapping[str, str]:
+    """Path to text. Read once: caches by text hold these for as long as the process runs."""
     folder = _shipped_folder(name)
-    return {
+    texts = {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.suffix in suffixes
+        if path.is_file() and path.suffix == suffix
     }
+    return MappingProxyType(texts)
 
 
 @contextmanager

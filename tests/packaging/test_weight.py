@@ -11,7 +11,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 3,
     "__main__": 85,
-    "adapters": 7_418,
+    "adapters": 7_423,
     "audit": 1_756,
     "calendar": 1_526,
     "cli": 8_115,
