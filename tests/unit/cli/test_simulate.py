@@ -1,6 +1,7 @@
 """`gitbot simulate -o html`: nodes before and after, every VM, in one page of its own."""
 
 import re
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -17,8 +18,9 @@ def page(*words: str) -> Said:
 
 
 @pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(SCENARIO)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy outside of any clone, whose state gitbot would tell about."""
+    monkeypatch.chdir(shutil.copytree(SCENARIO, tmp_path / "what_if"))
 
 
 def picture(text: str) -> ET.Element:
