@@ -48,7 +48,9 @@ def move_findings(
         yield finding("no-move", move, "source and target are the same node")
     if move.to.node not in move.allowed_nodes:
         yield finding("landing", move, f"its target is not in allowedNodes {move.allowed_nodes}")
-    yield from _pin(move, world, goal.target if isinstance(goal, MoveVms) else ANYWHERE)
+    # a VM that steps aside for the request goes wherever it may
+    target = goal.target if isinstance(goal, MoveVms) and name in goal.named else ANYWHERE
+    yield from _pin(move, world, target)
 
 
 def _names(goal: Goal | None, vm: NamespacedName) -> bool:
