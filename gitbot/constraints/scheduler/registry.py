@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from gitbot.constraints.scheduler.filters import (
     attachment,
     inter_pod_affinity,
@@ -20,17 +18,15 @@ from gitbot.constraints.scheduler.filters import (
     volume_restrictions,
     volume_zone,
 )
-from gitbot.constraints.scheduler.node_state import State
-from gitbot.constraints.scheduler.scorer import Filter, Scorer, no_preference
+from gitbot.constraints.scheduler.scorer import Prepare, Scorer, no_preference
 from gitbot.constraints.scheduler.scores import (
     affinity_score,
     image_locality,
     resource_scores,
     spread_score,
 )
-from gitbot.model.cluster.pod import Pod
 
-FILTERS: tuple[Callable[[State, Pod], Filter | None], ...] = (
+FILTERS: tuple[Prepare, ...] = (
     unknown.prepare,
     node_unschedulable.prepare,
     node_name.prepare,

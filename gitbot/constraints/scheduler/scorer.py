@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -80,3 +80,10 @@ class Filter(Protocol):
 
     def reject(self, node: int) -> Rejection | None:
         """Why the node of that number is rejected; None if it passes."""
+
+
+Prepare = Callable[[State, Pod], Filter | None]
+
+
+def filters_of(prepares: Iterable[Prepare], state: State, pod: Pod) -> list[Filter]:
+    return [item for prepare in prepares if (item := prepare(state, pod)) is not None]

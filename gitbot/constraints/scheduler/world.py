@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +27,14 @@ from gitbot.constraints.scheduler.registry import (
     SCORERS,
     TOTALS,
 )
-from gitbot.constraints.scheduler.scorer import Filter, Scorer, total_scores, totals
+from gitbot.constraints.scheduler.scorer import (
+    Filter,
+    Prepare,
+    Scorer,
+    filters_of,
+    total_scores,
+    totals,
+)
 from gitbot.constraints.scheduler.verdicts import Judgement, NodeScore, NodeVerdict, Rejection
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.caches import IdentityCache, LastValueCache
@@ -215,7 +222,7 @@ class World:
             return bool(self.mask(pod)[number])
         if not self._stands(pod)[number]:
             return False
-        prepared = _prepared(MOVING, state, pod)
+        prepared = filters_of(MOVING, state, pod)
         return _whole(prepared) is None and all(item.reject(number) is None for item in prepared)
 
     def conflicts_between(self, pod: Pod, node: str) -> tuple[Pod, ...]:
@@ -230,13 +237,13 @@ class World:
         Raises KeyError for an unknown node.
         """
         number = self._state.columns.index[node]
-        prepared = _prepared(FILTERS, self._state, pod)
+        prepared = filters_of(FILTERS, self._state, pod)
         whole = _whole(prepared)
         first = dict(_crowded(self._state, pod)).get(number, ())
         return _rejections(prepared, number, whole, first)
 
     def judge(self, pod: Pod) -> Judgement:
-        prepared = _prepared(FILTERS, self._state, pod)
+        prepared = filters_of(FILTERS, self._state, pod)
         whole = _whole(prepared)
         first = dict(_crowded(self._state, pod))
         verdicts = tuple(
@@ -283,16 +290,8 @@ class World:
         }
 
 
-def _prepared(
-    prepares: Sequence[Callable[[State, Pod], Filter | None]], state: State, pod: Pod
-) -> list[Filter]:
-    return [item for prepare in prepares if (item := prepare(state, pod)) is not None]
-
-
-def _standing(
-    state: State, pod: Pod, prepares: Sequence[Callable[[State, Pod], Filter | None]]
-) -> Mask:
-    filters = _prepared(prepares, state, pod)
+def _standing(state: State, pod: Pod, prepares: Iterable[Prepare]) -> Mask:
+    filters = filters_of(prepares, state, pod)
     return conjunction(state.columns.everywhere(), state.columns.nowhere(), filters)
 
 
@@ -339,7 +338,7 @@ def _crowded(state: State, pod: Pod) -> Iterator[tuple[int, list[Filter]]]:
             waiting.setdefault(number, []).append(other)
     if not waiting:
         return
-    alone = _prepared(FILTERS, state, pod)
+    alone = filters_of(FILTERS, state, pod)
     idle = InterPodAffinity | VolumeRestrictions
     skipped = {type(item) for item in alone if isinstance(item, idle) and item.idle}
     for number, pods in sorted(waiting.items()):
@@ -347,5 +346,5 @@ def _crowded(state: State, pod: Pod) -> Iterator[tuple[int, list[Filter]]]:
         for other in pods:
             together.add(other, other.nominated)
         together.late = frozenset(other.name for other in pods)
-        filters = _prepared(FILTERS, together, pod)
+        filters = filters_of(FILTERS, together, pod)
         yield number, [item for item in filters if type(item) not in skipped]

@@ -9,7 +9,6 @@ there waits for its volumes. Source: KubeVirt, pkg/virt-controller/watch/migrati
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 
 from gitbot.constraints.scheduler.filters import (
@@ -20,7 +19,7 @@ from gitbot.constraints.scheduler.filters import (
     volume_zone,
 )
 from gitbot.constraints.scheduler.node_state import State
-from gitbot.constraints.scheduler.scorer import Filter
+from gitbot.constraints.scheduler.scorer import Filter, Prepare, filters_of
 from gitbot.constraints.scheduler.verdicts import Rejection
 from gitbot.model.cluster.columns import Mask
 from gitbot.model.cluster.node import Node
@@ -28,15 +27,8 @@ from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import HOSTNAME
 
 PLUGIN = "HotplugVolumes"
-
-
-_Prepare = Callable[[State, Pod], Filter | None]
-_ALONE: tuple[_Prepare, ...] = (taints.prepare, volume_binding.prepare, volume_zone.prepare)
-_TOGETHER: tuple[_Prepare, ...] = (resources.prepare, volume_limits.prepare)
-
-
-def _prepared(prepares: tuple[_Prepare, ...], state: State, pod: Pod) -> list[Filter]:
-    return [item for prepare in prepares if (item := prepare(state, pod)) is not None]
+_ALONE: tuple[Prepare, ...] = (taints.prepare, volume_binding.prepare, volume_zone.prepare)
+_TOGETHER: tuple[Prepare, ...] = (resources.prepare, volume_limits.prepare)
 
 
 class Attachment(Filter):
@@ -45,8 +37,11 @@ class Attachment(Filter):
     def __init__(self, state: State, pod: Pod, attachment: Pod) -> None:
         self._state = state
         both = _both(pod, attachment)
-        self._filters = [*_prepared(_ALONE, state, attachment), *_prepared(_TOGETHER, state, both)]
-        self._launcher = _prepared(_TOGETHER, state, pod)
+        self._filters = [
+            *filters_of(_ALONE, state, attachment),
+            *filters_of(_TOGETHER, state, both),
+        ]
+        self._launcher = filters_of(_TOGETHER, state, pod)
 
     def whole(self) -> Rejection | None:
         found = (item.whole() for item in self._filters)
