@@ -10,6 +10,7 @@ from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, w
 from gitbot.errors import UsageError
 
 if TYPE_CHECKING:
+    from gitbot.kubernetes.names import NamespacedName
     from gitbot.execution.request_records import RequestRecord
 
 
@@ -47,17 +48,29 @@ def undo(*, writing: Writing, request: str) -> int:
 
 
 def _way_back(record: RequestRecord) -> tuple[tuple[str, str], list[str]]:
-    """Namespace and home of the VMs that it moved. Raises UsageError for none or several."""
+    """Namespace and home of the VMs that it moved. Raises UsageError for none or several.
+
+    The home of a VM is the source of its first move that succeeded: a request may move it twice.
+    """
+    from gitbot.model.ledger.events import MoveState  # noqa: PLC0415 - keeps --help quick
+
+    homes: dict[NamespacedName, str] = {}
+    for _, move in sorted(record.moves.items()):
+        if move.state is MoveState.SUCCEEDED:
+            homes.setdefault(move.vm, move.source)
     ways: dict[tuple[str, str], list[str]] = {}
-    for move in record.moves.values():
-        if move.vm in record.landed:
-            ways.setdefault((move.vm.namespace, move.source), []).append(move.vm.name)
+    for vm, home in homes.items():
+        if record.landed[vm] != home:
+            ways.setdefault((vm.namespace, home), []).append(vm.name)
     if not ways:
-        raise UsageError(f"{record.id} has moved nothing", hint=f"gitbot cancel {record.id}")
+        hint = "" if record.finished else f"gitbot cancel {record.id}"
+        away = "left every VM where it was" if homes else "moved nothing"
+        raise UsageError(f"{record.id} has {away}", hint=hint)
     if len(ways) > 1:
+        several = "nodes" if len({home for _, home in ways}) > 1 else "namespaces"
         typed = (
             f"gitbot move {' '.join(f'vm/{name}' for name in names)} -n {space} --to {home}"
             for (space, home), names in sorted(ways.items())
         )
-        raise UsageError(f"{record.id} moved VMs from several nodes", hint="; ".join(typed))
+        raise UsageError(f"{record.id} moved VMs of several {several}", hint="; ".join(typed))
     return next(iter(ways.items()))
