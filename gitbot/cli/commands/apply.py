@@ -66,8 +66,8 @@ def apply(
 
 
 def _rehearse(where: dict[str, str], output: str) -> int:
-    """The first step of a pass, which `status` decides as well."""
-    from gitbot.execution.executor_types import CreateMigration  # noqa: PLC0415 - keeps --help quick
+    """The first step of a pass, which `status` decides as well. Returns the pass's exit code."""
+    from gitbot.execution.executor_types import CreateMigration, SetUnschedulable  # noqa: PLC0415
     from gitbot.workflows.ask import look_at_all  # noqa: PLC0415
 
     if output != "table":
@@ -76,7 +76,11 @@ def _rehearse(where: dict[str, str], output: str) -> int:
         seen, page = look_at_all(shell)
     for stop in page.stops:
         say(f"stopped: {stop.reason}")
-    begins = [item.event for item in seen.steps.effects if isinstance(item, CreateMigration)]
+    # the base branch's errors and its mode stop a pass, but not the look of `status`
+    effects = () if page.stops else seen.steps.effects
+    begins = [item.event for item in effects if isinstance(item, CreateMigration)]
+    for node in (item for item in effects if isinstance(item, SetUnschedulable)):
+        say(f"would {'cordon' if node.unschedulable else 'uncordon'}: {node.node} ({node.request})")
     for event in begins:
         say(f"would start: {event.vm}: {event.source} -> {event.to} ({event.request})")
     for item in seen.steps.waiting:
@@ -87,7 +91,11 @@ def _rehearse(where: dict[str, str], output: str) -> int:
         return 2
     if not begins:
         say("nothing would start now")
-    return 0
+    for line in page.broken:
+        say(line, err=True)
+    if page.broken:
+        return 1  # as a pass, which ends with these errors
+    return 0 if page.healthy else 2
 
 
 def exit_code(result: ApplyResult) -> int:

@@ -1,0 +1,60 @@
+"""`gitbot apply --dry-run` says what a pass would do, and exits as the pass would."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitbot.adapters.clock import SystemClock
+from tests.doubles.intents import CONFIGURATION, REQUEST
+from tests.unit.cli.desk import Desk, at_desk, merge
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    with at_desk(tmp_path, monkeypatch) as desk:
+        yield desk
+
+
+def approved(desk: Desk) -> None:
+    assert desk.gitbot("move", "vm/jumpbox", "--to", "kni-worker5").code == 0
+    assert desk.gitbot("check", "--pull-request", "1", "--publish").code == 0
+    merge(desk, 1)
+
+
+def codes(desk: Desk) -> tuple[int, int]:
+    """Of the rehearsal, then of the pass."""
+    return desk.gitbot("apply", "--dry-run").code, desk.gitbot("apply", "--max-runtime", "1").code
+
+
+def test_errors_of_base_branch_fail_both(desk: Desk) -> None:
+    approved(desk)
+    desk.commit(broken=REQUEST.replace("vms:", "machines:"))
+    said = desk.gitbot("apply", "--dry-run")
+    assert "would start:" not in said.out
+    assert said.out.endswith("nothing would start now\n")
+    assert "broken.yaml:" in said.err
+    assert codes(desk) == (1, 1)
+
+
+def test_clock_in_doubt_fails_both(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    approved(desk)
+    now = SystemClock().now()
+    monkeypatch.setattr(SystemClock, "now", lambda _: now + 86_400)
+    assert "stopped: the API server's clock is " in desk.gitbot("apply", "--dry-run").out
+    assert codes(desk) == (2, 2)
+
+
+def test_hold_of_a_person_fails_neither(desk: Desk) -> None:
+    approved(desk)
+    desk.gitbot("hold", "--reason", "storage")
+    assert codes(desk) == (0, 0)
+
+
+def test_mode_observe_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    observing = CONFIGURATION.replace("mode: Enforce", "mode: Observe")
+    with at_desk(tmp_path, monkeypatch, observing) as desk:
+        approved(desk)
+        said = desk.gitbot("apply", "--dry-run")
+        assert "would start:" not in said.out
+        assert codes(desk) == (0, 0)
