@@ -1,5 +1,6 @@
 """A person moves a VM, freezes, undoes and looks, with the words that they try first."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +128,34 @@ def test_types_and_names_as_kubectl_takes_them(desk: Desk, words: str, answer: s
     said = desk.gitbot(*words.split())
     assert said.code == 0, said.text
     assert answer in said.out
+
+
+def test_describe_takes_cluster_and_kubeconfig(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = os.environ["KUBECONFIG"]
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    for subject in ("vm/jumpbox", "node/kni-worker5"):
+        said = desk.gitbot("describe", subject, "--kubeconfig", there, "--cluster", "iberia")
+        assert (said.code, said.err) == (0, ""), said.text
+    said = desk.gitbot("describe", "node/kni-worker5", "--cluster", "prod")
+    assert "there is no cluster prod" in said.err
+
+
+@pytest.mark.parametrize(
+    "request_id",
+    [
+        "drain/racks/20261206T210000Z",
+        "return/racks/20261206T210000Z",
+        "heal/ns/Kind/db/0123456789ab",
+    ],
+)
+def test_describe_takes_every_id_of_a_request(desk: Desk, request_id: str) -> None:
+    said = desk.gitbot("describe", request_id)
+    assert (said.code, said.err) == (2, desk.gitbot("status", request_id).err)
+
+
+def test_describe_takes_plural_and_namespace_of_request(desk: Desk) -> None:
+    for words in (["requests/customapp/move-jumpbox"], ["request", "customapp/move-jumpbox"]):
+        assert "request/customapp/move-jumpbox" in desk.gitbot("describe", *words).err
 
 
 @pytest.mark.parametrize(
