@@ -10,8 +10,8 @@ from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, w
 from gitbot.errors import UsageError
 
 if TYPE_CHECKING:
-    from gitbot.kubernetes.names import NamespacedName
     from gitbot.execution.request_records import RequestRecord
+    from gitbot.kubernetes.names import NamespacedName
 
 
 @click.command("undo")
