@@ -22,7 +22,7 @@ ROOMS = {
     "intents": 5_617,
     "kubernetes": 507,
     "kubevirt": 3_050,
-    "model": 3_329,
+    "model": 3_336,
     "planner": 6_960,
     "policy": 4_098,
     "ports": 554,

@@ -162,6 +162,13 @@ class NodeColumns:
                 images.setdefault(name, {})[number] = size
         return images
 
+    @cached_property
+    def named_by_hostname(self) -> Mask:
+        """The nodes whose label kubernetes.io/hostname is their name. Read-only."""
+        mask: Mask = np.array([node.hostname == node.name for node in self.nodes], dtype=bool)
+        mask.flags.writeable = False
+        return mask
+
     def everywhere(self) -> Mask:
         return np.ones(len(self.nodes), dtype=bool)
 

@@ -188,6 +188,16 @@ def test_an_attachment_pod_looks_for_the_name_of_the_node_in_its_hostname_label(
     assert verdicts([*with_hotplug(), WAITS, other], "db")["n4"] == "unresolvable"
 
 
+@pytest.mark.parametrize(("pods", "takes"), [("1", False), ("2", True)])
+def test_a_launcher_and_its_attachment_pod_take_two_of_the_pods_of_a_node(
+    pods: str, takes: bool
+) -> None:
+    objects = [*with_hotplug(), WAITS, node("n4", zone="a", pods=pods)]
+    assert (verdicts(objects, "db")["n4"] == "ok") is takes
+    said = told(objects, "explain", "db")
+    assert ("Pending: NodeResourcesFit: the node holds 1 pods and allows 1" in said) is not takes
+
+
 def off(name: str, **spec: Any) -> KubernetesObject:
     """A VM that is off, with a disk from a DataVolume template."""
     template = {

@@ -10,49 +10,48 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 from gitbot.constraints.scheduler.filters import (
-    resources,
     taints,
     volume_binding,
     volume_limits,
     volume_zone,
 )
+from gitbot.constraints.scheduler.filters.resources import Resources
 from gitbot.constraints.scheduler.node_state import State
 from gitbot.constraints.scheduler.scorer import Filter, Prepare, filters_of
 from gitbot.constraints.scheduler.verdicts import Rejection
 from gitbot.model.cluster.columns import Mask
-from gitbot.model.cluster.node import Node
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import HOSTNAME
 
 PLUGIN = "HotplugVolumes"
 _ALONE: tuple[Prepare, ...] = (taints.prepare, volume_binding.prepare, volume_zone.prepare)
-_TOGETHER: tuple[Prepare, ...] = (resources.prepare, volume_limits.prepare)
 
 
 class Attachment(Filter):
-    """The attachment pod fits beside the launcher pod, and reaches the volumes."""
+    """The attachment pod fits beside the launcher pod, and reaches the volumes.
+
+    KubeVirt creates it once the launcher pod is ready, so both count against the node's limit of
+    pods. Source: migration.go (createAttachmentPod), kube-scheduler's noderesources/fit.go.
+    """
 
     def __init__(self, state: State, pod: Pod, attachment: Pod) -> None:
         self._state = state
         both = _both(pod, attachment)
-        self._filters = [
-            *filters_of(_ALONE, state, attachment),
-            *filters_of(_TOGETHER, state, both),
-        ]
-        self._launcher = filters_of(_TOGETHER, state, pod)
+        together: tuple[Prepare, ...] = (partial(Resources, pods=2), volume_limits.prepare)
+        self._filters = [*filters_of(_ALONE, state, attachment), *filters_of(together, state, both)]
+        self._launcher = filters_of((Resources, volume_limits.prepare), state, pod)
 
     def whole(self) -> Rejection | None:
         found = (item.whole() for item in self._filters)
         return next((_of(item) for item in found if item is not None), None)
 
     def mask(self) -> Mask:
-        mask = self._state.columns.everywhere()
+        mask = self._state.columns.named_by_hostname.copy()
         for item in self._filters:
             mask &= item.mask()
-        for number, node in enumerate(self._state.nodes):
-            mask[number] &= _named_alike(node)
         full = self._state.columns.nowhere()
         for item in self._launcher:
             full |= ~item.mask()
@@ -62,7 +61,7 @@ class Attachment(Filter):
         if any(item.reject(node) is not None for item in self._launcher):
             return None  # the launcher pod does not fit: its own filters say so
         found = self._state.nodes[node]
-        if not _named_alike(found):
+        if found.hostname != found.name:
             text = f"the attachment pod looks for the label {HOSTNAME}={found.name}"
             return Rejection(plugin=PLUGIN, reasons=(text,))
         rejections = (item.reject(node) for item in self._filters)
@@ -72,10 +71,6 @@ class Attachment(Filter):
 def _of(found: Rejection) -> Rejection:
     text = f"the attachment pod of the hotplugged volumes would stay Pending: {found}"
     return Rejection(plugin=PLUGIN, reasons=(text,), resolvable=found.resolvable, early=found.early)
-
-
-def _named_alike(node: Node) -> bool:
-    return node.labels.get(HOSTNAME) == node.name
 
 
 def prepare(state: State, pod: Pod) -> Attachment | None:

@@ -37,23 +37,28 @@ def asks(requests: Requests) -> Mapping[str, int]:
 
 
 class Resources(Filter):
-    """Rejects if request > allocatable - requested, for the resources that the pod requests."""
+    """Rejects if request > allocatable - requested, for the resources that the pod requests.
 
-    def __init__(self, state: State, pod: Pod) -> None:
-        self._state = state
+    `pods`: how many pods the requests are the sum of. The others are placed before this one.
+    """
+
+    def __init__(self, state: State, pod: Pod, *, pods: int = 1) -> None:
+        self._state, self._pods = state, pods
         self._asked: Asked = asked_of(pod.requests)
 
     def mask(self) -> Mask:
         state = self._state
-        return state.fits.mask(self._asked, state.columns, state.column)
+        asked = self._asked if self._pods == 1 else (*self._asked, (PODS, self._pods))
+        return state.fits.mask(asked, state.columns, state.column)
 
     def reject(self, node: int) -> Rejection | None:
         allocatable = self._state.nodes[node].allocatable
         reasons: list[str] = []
         details: list[str] = []
         resolvable = True
-        pods, limit = int(self._state.column(PODS)[node]), allocatable.get(PODS, 0)
-        if pods + 1 > limit:
+        pods = int(self._state.column(PODS)[node]) + self._pods - 1
+        limit = allocatable.get(PODS, 0)
+        if pods >= limit:
             reasons.append("Too many pods")
             details.append(f"the node holds {pods} pods and allows {limit}")
         for name, amount in self._asked:
