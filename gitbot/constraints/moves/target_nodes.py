@@ -11,7 +11,9 @@ import numpy as np
 
 from gitbot.constraints.moves.target_pod import pinned
 from gitbot.constraints.rules.worsening import monotone
+from gitbot.constraints.scheduler.filters import attachment
 from gitbot.constraints.scheduler.filters.topology_spread import counted, included, labelled
+from gitbot.constraints.scheduler.pod_masks import conjunction
 from gitbot.constraints.scheduler.verdicts import Judgement, Rejection, elsewhere
 from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
@@ -83,7 +85,7 @@ class NodeAnswers:
     target: Target
     schedulable: Mask
     wanted: Mask
-    kept: Mask  # no required rule gets worse there
+    kept: Mask  # no required rule gets worse there, and hotplugged volumes can be attached
     ok: Mask
     refusal: str  # of every node
 
@@ -164,8 +166,9 @@ def answer(movable: LandingContext, vm: NamespacedName, pin: Pin, target: Target
         schedulable[own] = False
     wanted = _wanted(movable.world, target)
     kept = movable.rule_mask(vm, schedulable & wanted if pin is Pin.NODE else schedulable)
-    if (pod := movable.target_pod(vm)).attachment is not None:
-        kept &= movable.world.mask(pod)
+    beside = attachment.prepare(movable.world.state, movable.target_pod(vm))
+    if pin is not Pin.NODE and beside is not None:  # kube-scheduler does not ask this filter
+        kept &= conjunction(columns.everywhere(), columns.nowhere(), [beside])
     good = wanted & kept
     ok = schedulable & good
     if pin is not Pin.NODE:

@@ -208,6 +208,45 @@ def test_a_pin_narrows_the_domains_that_spread_counts() -> None:
     )
 
 
+@pytest.mark.parametrize("pin", [Pin.NODE, Pin.ZONE, Pin.NONE])
+def test_options_and_allowed_agree_about_hotplugged_volumes(pin: Pin) -> None:
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"kubevirt.io/domain": "db"}},
+    }
+    vmi, launcher = machine("db-1", "a-1", spec={"topologySpreadConstraints": [spread]})
+    source = {"claimName": "data", "hotpluggable": True}
+    volumes = [{"name": "data", "persistentVolumeClaim": source}]
+    vmi = {**vmi, "spec": {**vmi["spec"], "volumes": volumes}}
+    claim: KubernetesObject = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "data",
+            "namespace": "customapp",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"volumeName": "pv", "accessModes": ["ReadWriteMany"]},
+        "status": {"phase": "Bound"},
+    }
+    volume: KubernetesObject = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "pv"},
+        "spec": {"accessModes": ["ReadWriteMany"]},
+    }
+    other = node("a-3", "a", labels={**CPU_LABEL, HOSTNAME: "elsewhere"})
+    objects = [*zones("a", "b", "c"), other, vmi, launcher, claim, volume, *machine("db-2", "b-1")]
+    transit = MigrationState.of(problem(*objects))
+    found = {item.node for item in transit.options(DB1, pin) if item.ok}
+    assert found == {*transit.allowed(DB1, pin)}
+    c = {"c-1", "c-2"}
+    expected = {Pin.NODE: {"a-2", "b-1", "b-2", *c}, Pin.ZONE: {"b-1", "b-2", *c}, Pin.NONE: c}
+    assert found == expected[pin]
+
+
 def test_unknown_vms_are_key_errors_and_vms_that_are_off_run_nowhere() -> None:
     transit = MigrationState.of(problem(*SCENE))
     with pytest.raises(KeyError):
