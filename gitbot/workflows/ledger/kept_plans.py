@@ -10,7 +10,14 @@ from collections import defaultdict
 from functools import lru_cache
 
 from gitbot.errors import InvalidInput, LedgerError
-from gitbot.model.ledger.events import ConcernChanged, ConcernState, MoveApproved, PlanShown
+from gitbot.model.ledger.events import (
+    ConcernChanged,
+    ConcernState,
+    MergeJudged,
+    MergeState,
+    MoveApproved,
+    PlanShown,
+)
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.published import PlanDocument, read_plan
@@ -52,14 +59,15 @@ def unneeded_plans(ledger: Ledger, now: int) -> frozenset[str]:
     """Digests of plans in the ledger that nobody approved and that no merge can approve any more.
 
     `now` in seconds UTC. A plan stays while its proposal is open, for `KEPT` after it has expired,
-    and always once a move of it is approved. Of a pull request, the newest `KEPT_OF_A_PULL` stay.
+    and always once a merge or gitbot approved it. Of a pull request, the newest `KEPT_OF_A_PULL`
+    stay.
     """
-    return frozenset(ledger.plans) - _approved(ledger) - _shown(ledger, now) - _open(ledger, now)
+    return frozenset(ledger.plans) - _merged(ledger) - _shown(ledger, now) - _open(ledger, now)
 
 
 def unapproved_bytes(ledger: Ledger) -> int:
-    approved = _approved(ledger)
-    return sum(len(data) for digest, data in ledger.plans.items() if digest not in approved)
+    merged = _merged(ledger)
+    return sum(len(data) for digest, data in ledger.plans.items() if digest not in merged)
 
 
 def no_room(ledger: Ledger, now: int) -> str:
@@ -89,6 +97,16 @@ def _approved(ledger: Ledger) -> set[str]:
         if isinstance(event, MoveApproved)
         or (isinstance(event, ConcernChanged) and event.state is ConcernState.AUTO)
     }
+
+
+def _merged(ledger: Ledger) -> set[str]:
+    """Also those whose merge counts, and whose moves still wait for an owner or for their time."""
+    counted = {
+        event.digest
+        for event in ledger.events
+        if isinstance(event, MergeJudged) and event.state is MergeState.COUNTED
+    }
+    return _approved(ledger) | counted
 
 
 def _shown(ledger: Ledger, now: int) -> set[str]:

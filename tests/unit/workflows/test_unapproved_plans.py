@@ -5,7 +5,10 @@ import pytest
 from gitbot.model.ledger.events import (
     ConcernChanged,
     ConcernState,
+    Judged,
     LedgerEvent,
+    MergeJudged,
+    MergeState,
     PlanShown,
     Shown,
 )
@@ -34,6 +37,18 @@ def shown(digest: str, *, pull: int = 1, time: int = 0) -> PlanShown:
 def concern(state: ConcernState, digest: str = "", *, time: int = 0) -> ConcernChanged:
     return ConcernChanged(
         file=concern_file("c", "heal"), time=time, cluster="c", state=state, digest=digest
+    )
+
+
+def merge(state: MergeState, digest: str) -> MergeJudged:
+    return MergeJudged(
+        file=pull_file(1),
+        time=0,
+        cluster="c",
+        state=state,
+        pull_request=1,
+        digest=digest,
+        judged=Judged(head="h"),
     )
 
 
@@ -67,6 +82,15 @@ def ledger(*events: LedgerEvent) -> Ledger:
         ),
         pytest.param(
             [concern(ConcernState.AUTO, "a")], KEPT + 1, "", id="approved by gitbot itself"
+        ),
+        pytest.param(
+            [shown("a"), merge(MergeState.COUNTED, "a")], HOUR + KEPT + 1, "", id="a merge counts"
+        ),
+        pytest.param(
+            [shown("a"), merge(MergeState.REFUSED, "a")],
+            HOUR + KEPT + 1,
+            "a",
+            id="a merge does not",
         ),
         pytest.param(
             [concern(ConcernState.PROPOSED, "a"), concern(ConcernState.OPENED, "a")],
