@@ -43,10 +43,12 @@ class Program:
     checked: bytes
 
 
+@lru_cache(maxsize=4096)
 def compile_expression(text: str, *, names: frozenset[str], returns: str = "") -> Program:
     """Check an expression over these variables. `returns` is `bool`, `string` or "" for any.
 
     Raises ExpressionError for a syntax error, an unknown name, a type error or another result type.
+    Cached: the engine's bytes differ each time, and other caches have them as keys.
     """
     try:
         checks, _ = _environments(tuple(sorted(names)))

@@ -143,7 +143,7 @@ def _cancels_a_drain(person: Person) -> None:
     person.types("gitbot status", "Waiting:", f"{drain.group()}: approved")
     person.types("gitbot get nodes kni-worker6 -o wide", f"{hour}:00", "VMS")
     person.types(f"gitbot cancel {drain.group()} --by ann --reason 'not tonight'", "withdrawn")
-    page = person.types("gitbot status", f"Ended:\n{drain.group()}: withdrawn", "not tonight (ann)")
+    page = person.types("gitbot status", f"Ended:\n{drain.group()}: cancelled", "not tonight (ann)")
     assert "Next openings:" not in page, "what was cancelled does not open"
 
 

@@ -104,3 +104,8 @@ def test_misspelt_fields_are_found_before_anything_runs(
         return
     assert answer[:2] == found[:2]
     assert found[2] is None or answer[2] == found[2]
+
+
+def test_an_expression_read_again_needs_no_memory() -> None:
+    read = [compile_expression("vm.labels.a == 'b'", names=NAMES) for _ in range(3)]
+    assert len({program.checked for program in read}) == 1
