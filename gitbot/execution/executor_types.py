@@ -203,7 +203,8 @@ class OutdatedGroup(FrozenStruct, frozen=True, kw_only=True):
 class Waiting(FrozenStruct, frozen=True, kw_only=True):
     """A move that cannot start now, and why; `until` is 0 if the time is unknown.
 
-    `retry`: the reason may disappear soon without a person (a slot, a pause, a wave).
+    `retry`: the reason may disappear soon without a person (a slot, a pause, a wave). `opens`: its
+    allowed time begins at `until`.
     """
 
     request: RequestId
@@ -212,6 +213,7 @@ class Waiting(FrozenStruct, frozen=True, kw_only=True):
     reason: str
     until: int = 0
     retry: bool = False
+    opens: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from gitbot.execution.claims import claim_expires_at, next_claim
 from gitbot.execution.cluster_facts import ClusterFacts, Slots
@@ -41,6 +42,7 @@ from gitbot.model.text.instants import format_instant
 
 MOST_REFUSALS = 8  # by the checks in one selection: each costs a replay of the whole cluster
 BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
+LONGEST_BACK_OFF = 1800
 
 
 class Candidate(FrozenStruct, frozen=True, kw_only=True):
@@ -143,21 +145,22 @@ def _select(
             _take(facts, draft, candidate)
             draft.waiting.append(_claimed(candidate))
             continue
-        reason, until, retry = _refusal(view, facts, draft, candidate)
-        if not reason and careful:
-            reason = _replay_refusal(view, facts, draft, candidate)
-            until, retry = 0, bool(facts.unfinished)
-        if reason:
-            draft.waiting.append(_waiting(candidate, reason, until, retry=retry))
-        else:
+        waits = _wait(view, facts, draft, candidate)
+        if waits is None and careful and (why := _replay_refusal(view, facts, draft, candidate)):
+            waits = _waiting(candidate, why, retry=bool(facts.unfinished))
+        if waits is None:
             _take(facts, draft, candidate)
+        else:
+            draft.waiting.append(waits)
     return draft
 
 
-def _waiting(candidate: Candidate, reason: str, until: int = 0, *, retry: bool) -> Waiting:
+def _waiting(
+    candidate: Candidate, reason: str, until: int = 0, *, retry: bool = False, opens: bool = False
+) -> Waiting:
     move, vm = candidate.move, str(candidate.move.vm.namespaced_name)
-    request = candidate.approved.id
-    return Waiting(request=request, move=move.id, vm=vm, reason=reason, until=until, retry=retry)
+    known = Waiting(request=candidate.approved.id, move=move.id, vm=vm, reason=reason)
+    return known.replace(until=until, retry=retry, opens=opens)
 
 
 def _claimed(candidate: Candidate) -> Waiting:
@@ -168,45 +171,66 @@ def _claimed(candidate: Candidate) -> Waiting:
     return _waiting(candidate, f"{what} until {until}", retry=True)
 
 
-def _refusal(
+def _wait(
     view: ExecutorInput, facts: ClusterFacts, draft: _Selection, candidate: Candidate
-) -> tuple[str, int, bool]:
-    """Why the move does not start now ("" if it does), until when, and whether to retry soon."""
+) -> Waiting | None:
+    """Why the move does not start now; None if it does, as far as the cheap tests know."""
     move, approved, record = candidate.move, candidate.approved, candidate.record
+    waits = partial(_waiting, candidate)
     if (approved.id, move.group) in draft.blocked:
-        return "its group no longer passes the checks and is proposed again", 0, False
-    opens = next_start(view, approved, move, candidate.request)
-    if opens is not None and opens > view.now:
-        return "outside its allowed time", opens, False
+        return waits("its group no longer passes the checks and is proposed again")
+    starts = next_start(view, approved, move, candidate.request)
+    if starts is not None and starts > view.now:
+        return waits("outside its allowed time", starts, opens=True)
     if view.stop:
-        return f"stopped: {view.stop}", 0, False
+        return waits(f"stopped: {view.stop}")
     gate = approved.terms.pause_reason or _node_gate(draft, candidate)
     if gate:
-        return gate, 0, False
-    # A VMIM that fails at once, or a webhook that refuses it, would otherwise repeat every pass.
-    pause = record.changed_at + BACK_OFF * 2 ** max(0, record.attempt - 1)
-    if record.state is MoveState.FAILED and pause > view.now:
-        return "it failed and is tried again", pause, True
-    refused = record.state is MoveState.WAITING and record.outcome in (REFUSED, FORBIDDEN)
-    if refused and pause > view.now:
-        return record.reason, pause, False
+        return waits(gate)
+    # A migration that fails at once, or that the server refuses, would otherwise repeat every pass.
+    pause = _next_try(record)
+    if pause > view.now:
+        failed = record.state is MoveState.FAILED
+        reason = "it failed and is tried again" if failed else record.reason
+        return waits(reason, pause, retry=failed)
     if str(_effect_name(candidate)) in view.unanswered:
-        return "the API server answers no request for its migration", 0, False
+        return waits("the API server answers no request for its migration")
     awaited = _predecessor(candidate, draft) or _name_taken(facts, candidate)
-    if awaited:
-        return awaited, 0, False
+    return waits(awaited) if awaited else _wait_for_cluster(facts, draft, candidate)
+
+
+def _wait_for_cluster(
+    facts: ClusterFacts, draft: _Selection, candidate: Candidate
+) -> Waiting | None:
+    """What the move waits for on the cluster: another migration, a node, or a slot."""
+    move = candidate.move
     other = facts.in_flight(move.vm.namespaced_name)
     if other is not None:
         name = other["metadata"]["name"]
-        return f"another migration of the VM is running: {name}", 0, True
+        return _waiting(candidate, f"another migration of the VM is running: {name}", retry=True)
     here = facts.node_of(move.vm.namespaced_name)
-    if (source := approved.terms.source) not in ("", here):
-        return f"the VM runs on {here}, and the request moves it from {source}", 0, False
+    if (source := candidate.approved.terms.source) not in ("", here):
+        reason = f"the VM runs on {here}, and the request moves it from {source}"
+        return _waiting(candidate, reason)
     # A VMIM of a node whose kubelet or virt-handler is silent waits, and then fails.
     silence = silence_of(facts.nodes.get(here, {})) or _lost_target(facts, move)
     if silence:
-        return silence, 0, False
-    return draft.slots.refusal(here, move.to.node), 0, True
+        return _waiting(candidate, silence)
+    full = draft.slots.refusal(here, move.to.node)
+    return _waiting(candidate, full, retry=True) if full else None
+
+
+def _next_try(record: MoveRecord) -> int:
+    """Earliest time (UTC seconds) of the next try of a failed or refused move; 0 for any other."""
+    if record.state is MoveState.FAILED:
+        return record.changed_at + (BACK_OFF << max(0, record.attempt - 1))
+    if record.state is not MoveState.WAITING or record.outcome not in (REFUSED, FORBIDDEN):
+        return 0
+    # A refused create does not use up its attempt, so its claims count. Each is two lines in the
+    # ledger, and a right may be missing for days.
+    tries = record.claim.epoch if record.claim is not None else 1
+    doublings = min(tries - 1, LONGEST_BACK_OFF.bit_length())  # an epoch may be any number
+    return record.changed_at + min(BACK_OFF << max(0, doublings), LONGEST_BACK_OFF)
 
 
 def _lost_target(facts: ClusterFacts, move: Move) -> str:

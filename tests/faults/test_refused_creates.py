@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from gitbot.errors import ClusterRefused, ConflictError, OutcomeUnknown
+from gitbot.errors import ClusterForbidden, ClusterRefused, ConflictError, OutcomeUnknown
 from gitbot.execution.executor_types import Terms
+from gitbot.execution.starts import LONGEST_BACK_OFF
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.plan.problem import Freeze
 from gitbot.model.text.instants import Interval
@@ -83,6 +85,45 @@ def test_a_refusal_of_the_request_itself_ends_it(code: int, message: str) -> Non
     refuse(stage, code, 1, message)
     assert apply(stage.shell).states == {"failed": 1}
     assert apply(stage.shell).did_nothing
+
+
+def lose_right(stage: Stage) -> None:
+    def trouble(verb: str, _: str) -> None:
+        if verb == "create":
+            raise ClusterForbidden("no right to create")
+
+    stage.cluster.trouble = trouble
+
+
+@pytest.mark.parametrize("lose", [lose_right, lambda stage: refuse(stage, 429, 1_000)])
+def test_refusal_that_lasts_hours_writes_few_lines(lose: Callable[[Stage], None]) -> None:
+    stage, hours = a_stage(), 8
+    lose(stage)
+    ends, tries, before = stage.clock.now() + hours * 3600, [], len(stage.states(REQUEST))
+    while stage.clock.now() < ends:
+        apply(stage.shell)
+        if len(stage.states(REQUEST)) > before:
+            tries.append(stage.clock.now())
+            before = len(stage.states(REQUEST))
+        stage.clock.sleep(60)
+    pauses = [after - first for first, after in pairwise(tries)]
+    assert pauses == sorted(pauses), "they grow"
+    assert max(pauses) < LONGEST_BACK_OFF + 120, "up to a bound"
+    assert len(stage.states(REQUEST)) <= 1 + 2 * 4 * hours
+    stage.cluster.trouble = lambda *_: None
+    stage.clock.sleep(LONGEST_BACK_OFF)
+    assert apply(stage.shell).states == {"succeeded": 1}
+    assert stage.cluster.creates() == [effect_name()]
+
+
+def test_missing_right_is_no_opening_that_a_pass_waits_for() -> None:
+    stage = a_stage()
+    lose_right(stage)
+    began = stage.clock.now()
+    result = apply(stage.shell, wait_for_opening=1200)
+    assert not result.unfinished
+    assert stage.clock.now() - began < 60
+    assert stage.states(REQUEST) == ["1 approved", "1 intended", "1 waiting"]
 
 
 def effect_name() -> str:

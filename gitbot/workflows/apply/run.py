@@ -167,9 +167,9 @@ def report(run: PassState) -> None:
 
 
 def opens_soon(run: PassState, within: int) -> int:
-    """When the next waiting move may start (UTC seconds); 0 if not within `within` seconds."""
-    now = run.shell.clock.now()
-    times = [item.until for item in run.steps.waiting if now < item.until <= now + within]
+    """When the next move's allowed time begins (UTC seconds); 0 if not within `within` seconds."""
+    now, waiting = run.shell.clock.now(), run.steps.waiting
+    times = [item.until for item in waiting if item.opens and now < item.until <= now + within]
     return min(times) if times and not run.stop else 0
 
 
