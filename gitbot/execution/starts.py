@@ -209,9 +209,6 @@ def _wait_for_cluster(
         name = other["metadata"]["name"]
         return _waiting(candidate, f"another migration of the VM is running: {name}", retry=True)
     here = facts.node_of(move.vm.namespaced_name)
-    if (source := candidate.approved.terms.source) not in ("", here):
-        reason = f"the VM runs on {here}, and the request moves it from {source}"
-        return _waiting(candidate, reason)
     # A VMIM of a node whose kubelet or virt-handler is silent waits, and then fails.
     silence = silence_of(facts.nodes.get(here, {})) or _lost_target(facts, move)
     if silence:

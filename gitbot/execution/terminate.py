@@ -48,7 +48,7 @@ def _why(
     if approved.terms.void:
         return MoveState.WITHDRAWN, approved.terms.void
     moot = "" if _moves_before(approved, move, request) else obsolete_reason(facts, move)
-    if moot:
+    if moot := moot or _left_source(facts, approved, move, request):
         return MoveState.OBSOLETE, moot
     stopped = stopped_by(request, request.moves[move.id])
     if stopped is not None:
@@ -82,6 +82,24 @@ def _moves_before(approved: Approved, move: Move, request: RequestRecord) -> boo
         and not request.moves[other.id].final
         for other in approved.moves
     )
+
+
+def _left_source(
+    facts: ClusterFacts, approved: Approved, move: Move, request: RequestRecord
+) -> str:
+    """Why the request no longer moves the VM: it left `source`, and not by a move of this plan.
+
+    VMs that only make room start elsewhere, and so does the second of two moves of the VM.
+    """
+    source, here = approved.terms.source, facts.node_of(move.vm.namespaced_name)
+    moves = [other for other in approved.moves if other.vm == move.vm]
+    first = min(moves, key=lambda other: (other.wave, other.id))
+    if first.source.node != source or here == source:
+        return ""
+    known = [request.moves[other.id] for other in moves if other.id in request.moves]
+    if any(item.landed and item.state is not MoveState.OBSOLETE for item in known):
+        return ""
+    return f"the VM runs on {here or 'no known node'}, and the request moves it from {source}"
 
 
 def obsolete_reason(facts: ClusterFacts, move: Move) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.executor_types import Approval, Approved
+from gitbot.execution.executor_types import Approval, Approved, BreakerLimits
 from gitbot.execution.request_records import MoveRecord, RequestRecord
 from gitbot.execution.terminate import _moves_before, has_started, stopped_by
 from gitbot.kubernetes.names import NamespacedName
@@ -91,6 +91,57 @@ def test_a_vm_that_an_earlier_move_brings_is_not_moot() -> None:
     other = World.of("a", "b", "c", one="a", two="c")
     other.approve(move("one", "a", "b"), move("two", "b", "c", 2, wave=1))
     assert other.step() == ["1 approved", "2 approved", "2 obsolete", "1 intended"]
+
+
+def hops(world: World) -> None:
+    """One is moved from a by way of b to c; two makes room on b before."""
+    moves = (
+        move("two", "b", "d"),
+        move("one", "a", "b", 2, wave=1),
+        move("one", "b", "c", 3, wave=2),
+    )
+    world.approve(*moves, source="a")
+
+
+def test_request_from_one_node_makes_room_elsewhere_and_moves_on_from_its_first_stop() -> None:
+    world = World.of("a", "b", "c", "d", one="a", two="b")
+    hops(world)
+    assert world.step() == ["1 approved", "2 approved", "3 approved", "1 intended"]
+    for number, vm, to in ((1, "two", "d"), (2, "one", "b"), (3, "one", "c")):
+        world.run("Running")
+        assert world.step() == [f"{number} running"]
+        world.land(vm, to)
+        following = [f"{number + 1} intended"] if number < 3 else []
+        assert world.step() == [f"{number} succeeded", *following]
+
+
+@pytest.mark.parametrize("to", ["b", "d"])
+def test_request_from_one_node_ends_for_a_vm_that_left_it_otherwise(to: str) -> None:
+    """Even for the node that its own first move has as target."""
+    world = World.of("a", "b", "c", "d", one="a", two="b")
+    hops(world)
+    world.step()
+    world.run("Running")
+    world.step()
+    world.vms["one"]["status"]["nodeName"] = to
+    assert world.step() == ["2 obsolete", "3 obsolete"]
+    assert world.event("obsolete").reason == f"the VM runs on {to}, and the request moves it from a"
+    world.land("two", "d")
+    assert world.step() == ["1 succeeded"]
+    assert world.effects == []
+
+
+def test_request_from_one_node_tries_again_from_where_its_own_migration_landed() -> None:
+    world = World.of("a", "b", "c", one="a")
+    world.view["breaker"] = BreakerLimits(unexpected_landings=0)
+    world.approve(move("one", "a", "c"), source="a", attempts=2)
+    world.step()
+    world.run("Running")
+    world.step()
+    world.land("one", "b")
+    assert world.step() == ["1 failed"]
+    world.now += 60
+    assert world.step() == ["1 intended"]
 
 
 def test_a_vm_that_is_not_yet_where_its_second_move_begins_has_not_left_it() -> None:

@@ -80,13 +80,7 @@ def full(world: World) -> None:
     world.migrations["evac"] = migration("evac", "two", "Running", own=False)
 
 
-def elsewhere(world: World) -> None:
-    world.approved.clear()
-    world.approve(move("one", "b", "c"), source="b")
-
-
 REASONS = [
-    (elsewhere, "the VM runs on a, and the request moves it from b", 0, False),
     (blocked, "its group no longer passes the checks and is proposed again", 0, False),
     (stopped, "stopped: lunch", 0, False),
     (paused, "ask ann", 0, False),
