@@ -18,13 +18,13 @@ ROOMS = {
     "constraints": 10_375,
     "documents": 2_500,
     "errors": 103,
-    "execution": 3_429,
+    "execution": 3_470,
     "intents": 5_617,
     "kubernetes": 507,
     "kubevirt": 3_050,
     "model": 3_336,
     "planner": 6_960,
-    "policy": 4_098,
+    "policy": 4_100,
     "ports": 554,
     "published": 1_961,
     "rendering": 343,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_145,
-    "workflows": 13_563,
+    "workflows": 13_581,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"
