@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
-from gitbot.cli.shared.node_words import node_names, rolling_nodes, rolling_option
+from gitbot.cli.shared.node_words import RollingCommand, node_names, rolling_option
 from gitbot.cli.shared.options import read_selector, selector_fields, time_ahead
 from gitbot.errors import UsageError
 from gitbot.model.text.names import CONFIGURATION_FILE
@@ -23,7 +23,7 @@ _HINT = "gitbot drain n1 n2, gitbot drain --zone scu, or gitbot drain -l rack=r7
 _NO_NAME = re.compile(r"[^a-z0-9.-]+")
 
 
-@click.command("drain")
+@click.command("drain", cls=RollingCommand)
 @click.argument("nodes", nargs=-1, metavar="[NODE]...")
 @click.option("--zone", default="", metavar="ZONE", help="All nodes of this zone.")
 @click.option("-l", "--selector", "labels", metavar="SELECTOR", help="All nodes with these labels.")
@@ -49,7 +49,7 @@ def drain(
     nodes: tuple[str, ...],
     zone: str,
     labels: str | None,
-    rolling: str | None,
+    rolling: int | None,
     start: str | None,
     duration: str | None,
     time_zone: str | None,
@@ -68,8 +68,7 @@ def drain(
         raise UsageError("--start and --for belong together", hint="give both, or neither")
     from gitbot.workflows.author import NewIntent  # noqa: PLC0415 - keeps --help quick
 
-    words, at_once = rolling_nodes(nodes, rolling)
-    asked = _NodeChoice.of(node_names(words), zone, labels)
+    asked = _NodeChoice.of(node_names(nodes), zone, labels)
     with author_shell(writing) as (shell, snapshot, local):
         _must_exist(snapshot, asked.names)
         spec: dict[str, Any] = {"nodes": asked.fields(snapshot)}
@@ -79,7 +78,7 @@ def drain(
             opens = _opening(start, where, now=shell.clock.now())
             spec["schedule"] = {"start": opens, "timeZone": where, "duration": _duration(duration)}
             when = f"from {opens.replace('T', ' ')} {where}"
-        drains = _mode(asked, at_once) | ({"cordon": "Gitbot"} if cordon else {})
+        drains = _mode(asked, rolling or 0) | ({"cordon": "Gitbot"} if cordon else {})
         spec |= {"drain": drains} if drains else {}
         spec |= {"returnHome": back} if back else {}
         new = NewIntent(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from gitbot.cli.shared.explain_grounds import grounds_of, in_repository
-from gitbot.cli.shared.node_words import node_names, rolling_nodes, rolling_option
+from gitbot.cli.shared.node_words import RollingCommand, node_names, rolling_option
 from gitbot.cli.shared.options import (
     ClusterAccess,
     cluster_options,
@@ -107,7 +107,7 @@ def lose(
     return simulation.lose(_nodes(simulation, names, zone, selector))
 
 
-@simulate.command("drain")
+@simulate.command("drain", cls=RollingCommand)
 @_node_options
 @rolling_option
 @_asking
@@ -117,14 +117,13 @@ def drain(
     names: tuple[str, ...],
     zone: str,
     selector: str | None,
-    rolling: str | None,
+    rolling: int | None,
 ) -> Forecast:
     """Empty these nodes by live migration: all at the same time, or none; or one after the other.
 
     With --rolling, a node takes VMs again as soon as it was empty.
     """
-    names, at_once = rolling_nodes(names, rolling)
-    return simulation.drain(_nodes(simulation, names, zone, selector), rolling=at_once)
+    return simulation.drain(_nodes(simulation, names, zone, selector), rolling=rolling or 0)
 
 
 @simulate.command("reboot")

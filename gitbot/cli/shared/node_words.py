@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import click
@@ -19,26 +19,32 @@ def node_names(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_TYPE.sub("", name) for name in names))
 
 
+class RollingCommand(click.Command):
+    """A command with `rolling_option`.
+
+    click would take the word after an option for its value: `--rolling n1` names a node, and the
+    order of the words is the order in which the nodes go.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(_with_number(args)))
+
+
+def _with_number(args: list[str]) -> Iterator[str]:
+    for index, word in enumerate(args):
+        following = "".join(args[index + 1 : index + 2])
+        if word == "--":
+            yield from args[index:]
+            return
+        bare = word == "--rolling" and not (following.isascii() and following.isdigit())
+        yield "--rolling=1" if bare else word
+
+
 def rolling_option(function: F) -> F:
+    """--rolling of a RollingCommand; the command gets how many nodes go at once, None for all."""
     return click.option(
         "--rolling",
-        is_flag=False,
-        flag_value="1",
+        type=click.IntRange(1, MOST_AT_ONCE),
         metavar="[N]",
         help="One after the other, N at once (1); default: all at the same time, or none.",
     )(function)
-
-
-def rolling_nodes(words: tuple[str, ...], rolling: str | None) -> tuple[tuple[str, ...], int]:
-    """The words for nodes, and how many go at once; 0: all together.
-
-    `--rolling n1 n2` names two nodes: click takes the word after the option for its number.
-    """
-    if rolling is None:
-        return words, 0
-    if not rolling.isdigit():
-        return (rolling, *words), 1
-    if not 1 <= int(rolling) <= MOST_AT_ONCE:
-        expected = f"expected a number from 1 to {MOST_AT_ONCE}"
-        raise click.BadParameter(f"--rolling: found {rolling}, {expected}")
-    return words, int(rolling)

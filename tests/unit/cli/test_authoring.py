@@ -173,6 +173,8 @@ def test_several_nodes_are_drained_together(desk: Desk) -> None:
     [
         (("--rolling", "kni-worker", "kni-worker2"), {}),
         (("kni-worker", "kni-worker2", "--rolling"), {}),
+        (("kni-worker", "--rolling", "kni-worker2"), {}),
+        (("kni-worker", "--rolling", "--cordon", "kni-worker2"), {"cordon": "Gitbot"}),
         (("kni-worker", "--rolling", "2", "kni-worker2", "--cordon"),
          {"maxNodesAtOnce": 2, "cordon": "Gitbot"}),
         (("kni-worker", "kni-worker2", "--cordon"), {"mode": "Together", "cordon": "Gitbot"}),
@@ -245,7 +247,12 @@ WRONG = [
     (("drain",), "found no nodes, expected one of NODE..., --zone, -l"),
     (("drain", "kni-worker", "--zone", "scu"), "found several of NODE, --zone and -l"),
     (("drain", "--zone", "nowhere"), "the zones are "),
-    (("drain", "kni-worker", "kni-worker2", "--rolling", "0"), "a number from 1 to 1000"),
+    (
+        ("drain", "kni-worker", "kni-worker2", "--rolling", "0"),
+        "'--rolling': 0 is not in the range 1<=x<=1000",
+    ),
+    (("drain", "kni-worker", "--rolling", "²"), "there is no node ²"),
+    (("drain", "kni-worker", "--rolling=²"), "'--rolling': '²' is not a valid integer"),
     (("drain", "kni-worker", "--start", "22:00"), "--start and --for belong together"),
     (
         ("drain", "kni-worker", "--start", "9:00", "--for", "2h", "--time-zone", "Europe/Madird"),

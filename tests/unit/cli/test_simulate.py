@@ -112,6 +112,7 @@ GIVEN = ("--snapshot", "cluster.yaml", "--now", "2026-12-01T01:00:00Z")
         (("node/node-a,node-b",), True),
         (("--rolling", "node-a", "node-b"), False),
         (("node-a", "node-b", "--rolling", "2"), False),
+        (("node-a", "--rolling", "node-b"), False),
         (("node-a",), False),
     ],
 )
