@@ -189,7 +189,8 @@ IF_IT_FAILS = (
 def _of_request(item: Conditions, moves: tuple[Move, ...]) -> Iterator[tuple[str, str]]:
     if item.open is not None:
         if item.open.end == FOREVER:
-            yield "window", f"{item.window}: open from the merge of its file until it is removed"
+            end = "its nodes are back" if item.nodes else "it is removed"
+            yield "window", f"{item.window}: open from the merge of its file until {end}"
         else:
             first = min(time.start for time in item.allowed)
             lead = f"; moves may run from {local_text(first, item.zone)} on"

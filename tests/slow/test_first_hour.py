@@ -198,7 +198,7 @@ def _drains_at_once(person: Person) -> None:
     person.types(
         f"{BUTTON} show 7",
         "Merging moves nothing yet. Planned as of now, it leads to: Empties kni-worker5: 1 VM",
-        "open from the merge of its file until it is removed",
+        "open from the merge of its file until its nodes are back",
         "nothing comes back",
     )
     person.merges(7)

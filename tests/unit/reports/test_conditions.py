@@ -49,9 +49,9 @@ def test_a_window_is_told_in_its_local_time_and_in_utc() -> None:
         "`2025-12-06T01:00:00Z`); moves may run from Fri 2025-12-05 20:00 on"
     )
     for_ever = replace(DRAIN, open=ALWAYS_OPEN, allowed=(ALWAYS_OPEN,))
-    assert (
-        said(for_ever)["window"] == "tonight: open from the merge of its file until it is removed"
-    )
+    opens = "tonight: open from the merge of its file until "
+    assert said(for_ever)["window"] == f"{opens}its nodes are back"
+    assert said(replace(for_ever, nodes=()))["window"] == f"{opens}it is removed"
     limited = replace(DRAIN, window="", open=None, nodes=())
     assert said(limited)["time"].startswith("from Fri 2025-12-05 20:00 Europe/Madrid (`")
     assert "window" not in said(Conditions(request=REQUEST))
