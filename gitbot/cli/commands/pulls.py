@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot.cli.shared.session import pick_cluster, say
+from gitbot.cli.shared.session import say
 from gitbot.errors import UsageError
 from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
+    from gitbot.adapters.forges.local.forge import LocalForge
     from gitbot.ports.forge import PullRequest
     from gitbot.wiring.workspace import Workspace
 
@@ -58,7 +59,7 @@ def merge(number: int, anyway: bool) -> int:
 
     with _workspace() as workspace:
         forge = workspace.buttons(number)
-        pull = forge.get_pull(number)
+        pull = _open(forge, number)
         first = _check_first(workspace, pull)
         if first and not anyway:
             raise UsageError(f"a merge of pull request {number} approves nothing yet", hint=first)
@@ -71,10 +72,15 @@ def merge(number: int, anyway: bool) -> int:
 @_number
 def approve(number: int) -> int:
     """Approve the head of pull request NUMBER in your name."""
+    from gitbot.ports.forge import PullState  # noqa: PLC0415 - keeps --help quick
+
     with _workspace() as workspace:
         forge = workspace.buttons(number)
+        # owners may approve what was merged before they did
+        pull = _open(forge, number, or_merged=bool(workspace.settings.owners))
         forge.approve_pull(number, reviewer=forge.account)
-        say(f"{_line(forge.get_pull(number))}; next: gitbot merge {number}")
+        then = f"merge {number}" if pull.state is PullState.OPEN else "apply"
+        say(f"{_line(forge.get_pull(number))}; next: gitbot {then}")
     return 0
 
 
@@ -84,6 +90,7 @@ def close(number: int) -> int:
     """Close pull request NUMBER without a merge: nothing of it happens."""
     with _workspace() as workspace:
         forge = workspace.buttons(number)
+        _open(forge, number)
         forge.close_pull(number)
         say(_line(forge.get_pull(number)))
     return 0
@@ -97,17 +104,37 @@ def _workspace() -> Iterator[Workspace]:
         yield workspace
 
 
+def _open(forge: LocalForge, number: int, *, or_merged: bool = False) -> PullRequest:
+    """The pull request. Raises UsageError if it has ended: then the button would do nothing."""
+    from gitbot.ports.forge import PullState  # noqa: PLC0415 - keeps --help quick
+
+    pull = forge.get_pull(number)
+    if pull.state is PullState.OPEN or (or_merged and pull.state is PullState.MERGED):
+        return pull
+    then = "gitbot status says what comes of it"
+    if pull.state is PullState.CLOSED:
+        then = "ask again in a new one; gitbot pulls lists those that are open"
+    raise UsageError(f"pull request {number} is {pull.state}", hint=then)
+
+
 def _check_first(workspace: Workspace, pull: PullRequest) -> str:
     """The command without which the merge approves nothing; "" for gitbot's own."""
     from gitbot.model.text.names import OWN_AUTHOR  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring.workspace import open_shell  # noqa: PLC0415
+    from gitbot.workflows.ask import changing_intents  # noqa: PLC0415
     from gitbot.workflows.author import check_first  # noqa: PLC0415
 
     names = [cluster.name for cluster in workspace.settings.clusters]
-    if pull.author == OWN_AUTHOR or len(names) > 1:
+    if pull.author == OWN_AUTHOR:
         return ""
-    cluster = pick_cluster(workspace.settings, "")
     now, ledger = workspace.clock.now(), workspace.ledger.read()
-    return check_first(workspace.forge.capabilities, ledger, pull, cluster=cluster, now=now)
+    can = workspace.forge.capabilities
+    for name in names:
+        if names[1:] and not changing_intents(open_shell(workspace, name), (pull,)):
+            continue
+        if first := check_first(can, ledger, pull, cluster=name, now=now):
+            return f"{first} --cluster {name}" if names[1:] else first
+    return ""
 
 
 def _line(pull: PullRequest) -> str:

@@ -15,6 +15,7 @@ from gitbot.workflows.ask.listing import Listing, listing, name_of_row
 from gitbot.workflows.ask.maintenance import NodeStatus
 from gitbot.workflows.ask.next_openings import NextOpening
 from gitbot.workflows.ask.node_vm_rows import Row
+from gitbot.workflows.ask.open_pulls import changing_intents
 from gitbot.workflows.ask.proof import prove
 from gitbot.workflows.ask.status import RequestStatus, StatusResult, look_at_all, status
 from gitbot.workflows.ask.status_document import status_document
@@ -28,6 +29,7 @@ __all__ = [
     "RequestStatus",
     "Row",
     "StatusResult",
+    "changing_intents",
     "cluster_checks",
     "history",
     "listing",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.doubles.intents import HEAD
+from tests.doubles.intents import CONFIGURATION, HEAD
 from tests.unit.cli.desk import Desk, at_desk
 
 README = Path(__file__).parents[3] / "README.md"
@@ -63,6 +63,41 @@ def test_approve_show_and_close(desk: Desk) -> None:
     assert "gitbot/plan: success: 1 move" in shown
     assert "Moves customapp/jumpbox" in shown
     assert "pull request 1 closed" in desk.gitbot("close", "1").out
+
+
+@pytest.mark.parametrize("ending", ["merge", "close"])
+def test_buttons_refuse_pull_request_that_has_ended(desk: Desk, ending: str) -> None:
+    desk.gitbot("move", "jumpbox", "--away")
+    desk.gitbot(ending, "1", *(["--anyway"] if ending == "merge" else []))
+    before = desk.loop.forge.get_pull(1)
+    for button in ("merge", "approve", "close"):
+        said = desk.gitbot(button, "1")
+        assert (said.code, said.err.count(f"pull request 1 is {before.state}; ")) == (2, 1), said
+    hint = "gitbot status says" if ending == "merge" else "ask again in a new one"
+    assert hint in said.err
+    assert desk.loop.forge.get_pull(1) == before
+
+
+def test_owners_approve_after_the_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owned = f"{CONFIGURATION}  owners: [{{paths: [intents/iberia], namespaces: [customapp]}}]\n"
+    with at_desk(tmp_path, monkeypatch, owned) as desk:
+        desk.gitbot("move", "jumpbox", "--away")
+        desk.gitbot("merge", "1", "--anyway")
+        said = desk.gitbot("approve", "1")
+        assert (said.code, "next: gitbot apply" in said.out) == (0, True), said.text
+
+
+def test_merge_asks_for_the_check_of_each_cluster_that_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = CONFIGURATION.replace("  proposals", "  - name: other\n    timeZone: UTC\n  proposals")
+    with at_desk(tmp_path, monkeypatch, two) as desk:
+        desk.gitbot("move", "jumpbox", "--away", "--cluster", "iberia")
+        said = desk.gitbot("merge", "1")
+        command = "gitbot check --pull-request 1 --publish --cluster iberia"
+        assert (said.code, said.err.endswith(f"approves nothing yet; {command}\n")) == (2, True)
+        assert desk.gitbot(*command.split()[1:]).code == 0
+        assert desk.gitbot("merge", "1").code == 0
 
 
 def test_dry_run_of_apply_starts_nothing_and_undo_leads_back(desk: Desk) -> None:
