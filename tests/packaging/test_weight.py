@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_423,
     "audit": 1_756,
     "calendar": 1_526,
-    "cli": 8_141,
+    "cli": 8_172,
     "constraints": 10_375,
     "documents": 2_500,
     "errors": 103,
@@ -28,12 +28,12 @@ ROOMS = {
     "ports": 554,
     "published": 1_961,
     "rendering": 343,
-    "reports": 3_081,
+    "reports": 3_082,
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_145,
-    "workflows": 13_581,
+    "workflows": 13_583,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"
