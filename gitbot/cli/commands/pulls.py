@@ -14,7 +14,6 @@ from gitbot.errors import UsageError
 from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
-    from gitbot.adapters.forges.local.forge import LocalForge
     from gitbot.ports.forge import PullRequest
     from gitbot.wiring.workspace import Workspace
 
@@ -59,7 +58,7 @@ def merge(number: int, anyway: bool) -> int:
 
     with _workspace() as workspace:
         forge = workspace.buttons(number)
-        pull = _open(forge, number)
+        pull = _open(forge.get_pull(number))
         first = _check_first(workspace, pull)
         if first and not anyway:
             raise UsageError(f"a merge of pull request {number} approves nothing yet", hint=first)
@@ -77,7 +76,7 @@ def approve(number: int) -> int:
     with _workspace() as workspace:
         forge = workspace.buttons(number)
         # owners may approve what was merged before they did
-        pull = _open(forge, number, or_merged=bool(workspace.settings.owners))
+        pull = _open(forge.get_pull(number), or_merged=bool(workspace.settings.owners))
         forge.approve_pull(number, reviewer=forge.account)
         then = f"merge {number}" if pull.state is PullState.OPEN else "apply"
         say(f"{_line(forge.get_pull(number))}; next: gitbot {then}")
@@ -90,7 +89,7 @@ def close(number: int) -> int:
     """Close pull request NUMBER without a merge: nothing of it happens."""
     with _workspace() as workspace:
         forge = workspace.buttons(number)
-        _open(forge, number)
+        _open(forge.get_pull(number))
         forge.close_pull(number)
         say(_line(forge.get_pull(number)))
     return 0
@@ -104,17 +103,16 @@ def _workspace() -> Iterator[Workspace]:
         yield workspace
 
 
-def _open(forge: LocalForge, number: int, *, or_merged: bool = False) -> PullRequest:
-    """The pull request. Raises UsageError if it has ended: then the button would do nothing."""
+def _open(pull: PullRequest, *, or_merged: bool = False) -> PullRequest:
+    """The pull request itself. Raises UsageError if it has ended: no button acts on it."""
     from gitbot.ports.forge import PullState  # noqa: PLC0415 - keeps --help quick
 
-    pull = forge.get_pull(number)
     if pull.state is PullState.OPEN or (or_merged and pull.state is PullState.MERGED):
         return pull
     then = "gitbot status says what comes of it"
     if pull.state is PullState.CLOSED:
         then = "ask again in a new one; gitbot pulls lists those that are open"
-    raise UsageError(f"pull request {number} is {pull.state}", hint=then)
+    raise UsageError(f"pull request {pull.number} is {pull.state}", hint=then)
 
 
 def _check_first(workspace: Workspace, pull: PullRequest) -> str:
