@@ -7,13 +7,16 @@ be in the old domain or in the new one. Everything else that the rule says holds
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from gitbot.constraints.rules.rule_parts import AffinityPart, NodePart
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.grouping import grouped
 from gitbot.model.plan.constraint import Occupancy, RuleConstraint
+
+_Circle = tuple[int, str]  # the id of the peers that VMs share, and their domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,31 +57,39 @@ def moving_as_one(rule: RuleConstraint, group: Group, target: str) -> RuleConstr
 
 
 def _groups(part: AffinityPart, occupancy: Occupancy) -> Iterator[Group]:
-    every = [peers for terms in part.terms.values() for peers in terms]
-    keys = {peers.topology_key for peers in every}
-    if len(keys) != 1 or any(peers.fixed for peers in every):
+    every = {id(peers): peers for terms in part.terms.values() for peers in terms}
+    keys = {peers.topology_key for peers in every.values()}
+    if len(keys) != 1 or any(peers.fixed for peers in every.values()):
         return
     column = dict(part.domains.column(keys.pop()))
     places = {vm: {column.get(node) for node in occupancy.get(vm, ())} for vm in part.members}
-    at = {vm: value for vm, values in places.items() for value in values if len(values) == 1}
-    left = set(at)
-    for vm in sorted(part.terms.keys() & at.keys()):
-        value = at[vm]
-        found, new = set[NamespacedName](), [vm] if vm in left and value is not None else []
-        while new:  # each round takes a VM out of `left`
+    single = ((vm, value) for vm, held in places.items() if len(held) == 1 for value in held)
+    at = {vm: value for vm, value in single if value is not None}
+    asking = grouped(
+        ((id(peers), at[vm]), vm) for vm, terms in part.terms.items() if vm in at for peers in terms
+    )
+    asked = grouped(
+        ((key, at[vm]), vm) for key, peers in every.items() for vm in peers.vms if vm in at
+    )
+    circles = {key: {*vms, *asked[key]} for key, vms in asking.items() if key in asked}
+    several = (found for found in _connected(circles) if len(found[1]) > 1)
+    for value, vms in sorted(several, key=lambda found: min(found[1] & part.terms.keys())):
+        yield Group(vms=vms, value=value, domain_of=column)
+
+
+def _connected(
+    circles: Mapping[_Circle, set[NamespacedName]],
+) -> Iterator[tuple[str, frozenset[NamespacedName]]]:
+    """Domain and VMs of each connected part of VMs that must be near to each other."""
+    of = grouped((vm, key) for key, vms in circles.items() for vm in vms)
+    left = set(circles)
+    for first in circles:
+        found, new = set[NamespacedName](), [first] if first in left else []
+        while new:  # each circle adds to it once
             one = new.pop()
             if one in left:
                 left.discard(one)
-                found.add(one)
-                new += [other for other in _company(part, one) if at.get(other) == value]
-        if len(found) > 1 and value is not None:
-            yield Group(vms=frozenset(found), value=value, domain_of=column)
-
-
-def _company(part: AffinityPart, vm: NamespacedName) -> Iterator[NamespacedName]:
-    """The VMs that a VM must be near to, and those that must be near to it."""
-    for peers in part.terms.get(vm, ()):
-        yield from peers.vms
-    for other, terms in part.terms.items():
-        if any(vm in peers.vms for peers in terms):
-            yield other
+                new += [other for vm in circles[one] - found for other in of[vm]]
+                found |= circles[one]
+        if found:
+            yield first[1], frozenset(found)
