@@ -237,6 +237,7 @@ def test_objects_of_another_repository_are_refused(clone: Path, archive: Path) -
     alternates.write_text(f"{archive}/.git/objects\n", encoding="utf-8")
     with pytest.raises(RepositoryError, match="borrows from another repository"):
         GitRepository.of_work_tree(clone)
+    assert remote_address(clone, "origin") == "/srv/intents.git"  # in no object
     alternates.unlink()
     shutil.rmtree(clone / ".git" / "objects")
     (clone / ".git" / "objects").symlink_to(archive / ".git" / "objects")
@@ -287,6 +288,16 @@ def test_the_person_s_own_configuration_names_the_person(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own))
     assert author_of(clone)[0] == "grace"
     assert author_of(tmp_path)[0] == "ada"
+
+
+def test_one_key_of_the_configuration_is_read_without_a_copy_of_the_clone(
+    clone: Path, plain: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Path] = []
+    monkeypatch.setattr(isolated_clone, "_check_objects", made.append)
+    assert remote_address(clone / "missing", "origin") == "/srv/intents.git"
+    assert author_of(clone)[0] == plain[-1]
+    assert made == []
 
 
 def test_nothing_of_it_stays(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

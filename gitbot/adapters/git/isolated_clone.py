@@ -60,9 +60,7 @@ def isolated(entry: Path, trusted: Callable[[], frozenset[str]]) -> Isolated:
     RepositoryError if another account owns a part of the repository, or its objects are elsewhere.
     """
     try:
-        own, common = _directories(entry)
-        root = entry.parent if entry.name == ".git" else entry
-        _check_owner((root, entry, own, common, common / "config", own / "HEAD"), trusted)
+        own, common = _trusted_directories(entry, trusted)
         _check_objects(common / "objects")
         known = _isolated.get(entry)
         if known is None:
@@ -75,12 +73,22 @@ def isolated(entry: Path, trusted: Callable[[], frozenset[str]]) -> Isolated:
     return known
 
 
-def config_file(entry: Path) -> Path:
-    """The file with the configuration of a clone. Raises RepositoryError."""
+def config_file(entry: Path, trusted: Callable[[], frozenset[str]]) -> Path:
+    """The file with the configuration of a clone, which says nothing about its objects.
+
+    Raises RepositoryError if another account owns a part of the repository.
+    """
     try:
-        return _directories(entry)[1] / "config"
+        return _trusted_directories(entry, trusted)[1] / "config"
     except OSError as error:
         raise RepositoryError(f"{entry} cannot be read: {error.strerror}") from error
+
+
+def _trusted_directories(entry: Path, trusted: Callable[[], frozenset[str]]) -> tuple[Path, Path]:
+    own, common = _directories(entry)
+    root = entry.parent if entry.name == ".git" else entry
+    _check_owner((root, entry, own, common, common / "config", own / "HEAD"), trusted)
+    return own, common
 
 
 def _directories(entry: Path) -> tuple[Path, Path]:

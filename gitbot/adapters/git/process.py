@@ -106,7 +106,7 @@ def address_of(remote: str, access: Callable[[], Access]) -> tuple[str, Callable
 
 def remote_address(work_tree: Path, name: str) -> str:
     """The address of a remote of a work tree; "" if there is none."""
-    return Git.of_work_tree(work_tree).configured(f"remote.{name}.url")
+    return _of_clone(_entry_of(work_tree), f"remote.{name}.url")
 
 
 def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
@@ -165,7 +165,6 @@ class Git:
         self.directory = directory.absolute()
         self._folder = folder or directory  # where the process runs
         self._access = access
-        self._entry = entry  # the `.git` whose objects and refs are in the directory
         self._held: Isolated | None = None  # keeps the directory
         self.shown = entry or self.directory  # in messages
         self._environment = hardened_environment(Access(protocols=_SILENT))
@@ -176,10 +175,10 @@ class Git:
 
         Its configuration is not used. Raises RepositoryError if another account owns it.
         """
-        for root in (folder.absolute(), *folder.absolute().parents):
-            if (root / ".git").exists():  # a file in a linked work tree and in a submodule
-                return cls.of_repository(root / ".git", folder=folder)
-        return cls(folder / ".git", folder=folder)
+        entry = _entry_of(folder)
+        if entry is None:
+            return cls(folder / ".git", folder=folder)
+        return cls.of_repository(entry, folder=folder)
 
     @classmethod
     def of_repository(cls, entry: Path, *, folder: Path | None = None) -> Git:
@@ -189,19 +188,6 @@ class Git:
         git = cls(held.directory, folder=folder or entry, entry=entry)
         git._held = held
         return git
-
-    def configured(self, key: str, *, persons: bool = False) -> str:
-        """The value of a key in the clone's configuration, without includes, or the person's.
-
-        "" if there is none.
-        """
-        if persons:
-            found = _values(_persons_file(), key, at=self._entry or Path(os.devnull))
-        elif self._entry is None:
-            return ""
-        else:
-            found = _values(["--file", str(config_file(self._entry)), "--no-includes"], key)
-        return found[-1].strip() if found else ""
 
     def run(
         self,
@@ -317,8 +303,29 @@ def author_of(folder: Path) -> tuple[str, str]:
 def _own(folder: Path, key: str, variable: str) -> str:
     if given := os.environ.get(variable, ""):
         return given
-    git = Git.of_work_tree(folder)
-    return git.configured(key) or git.configured(key, persons=True)
+    entry = _entry_of(folder)
+    return _of_clone(entry, key) or _last(_values(_persons_file(), key, at=entry))
+
+
+def _entry_of(folder: Path) -> Path | None:
+    """The `.git` of the work tree that contains a folder; a file in a linked one."""
+    roots = (folder.absolute(), *folder.absolute().parents)
+    return next((root / ".git" for root in roots if (root / ".git").exists()), None)
+
+
+def _of_clone(entry: Path | None, key: str) -> str:
+    """The value of a key in the configuration of a clone, without includes; "" if there is none.
+
+    Raises RepositoryError if another account owns the clone.
+    """
+    if entry is None:
+        return ""
+    file = config_file(entry, _trusted_folders)
+    return _last(_values(["--file", str(file), "--no-includes"], key))
+
+
+def _last(values: Sequence[str]) -> str:
+    return values[-1].strip() if values else ""
 
 
 def _persons_file() -> list[str]:
@@ -333,12 +340,12 @@ def _trusted_folders() -> frozenset[str]:
     return frozenset(value for file in files for value in _values(file, "safe.directory"))
 
 
-def _values(file: Sequence[str], key: str, *, at: Path = Path(os.devnull)) -> list[str]:
+def _values(file: Sequence[str], key: str, *, at: Path | None = None) -> list[str]:
     """The values of a key in a file of Git's configuration; none if it cannot be read.
 
     `at` is the `.git` that conditional includes of the file are about.
     """
-    git = Git(at, folder=Path(os.sep))
+    git = Git(at or Path(os.devnull), folder=Path(os.sep))
     code, found = git.attempt(["config", *file, "--null", "--get-all", key])
     return found.strip("\0").split("\0") if code == 0 else []
 
