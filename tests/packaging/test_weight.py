@@ -11,11 +11,11 @@ from pathlib import Path
 ROOMS = {
     "__init__": 3,
     "__main__": 85,
-    "adapters": 7_423,
+    "adapters": 7_437,
     "audit": 1_756,
     "calendar": 1_526,
     "cli": 8_172,
-    "constraints": 10_375,
+    "constraints": 10_386,
     "documents": 2_500,
     "errors": 103,
     "execution": 3_470,

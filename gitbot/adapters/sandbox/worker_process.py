@@ -109,11 +109,10 @@ class LimitedProcess:
             process.wait(timeout=self._wait)
         code = process.returncode
         outside = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        if outside != resource.RLIM_INFINITY and code in {-signal.SIGXCPU, -signal.SIGKILL}:
-            least = min(outside, self._seconds)
-            return EndedError(f"more than {least} s of processor time (ulimit -t)", slow=True)
         if code == -signal.SIGXCPU:
             return EndedError(f"more than {self._seconds} s of processor time", slow=True)
+        if outside != resource.RLIM_INFINITY and code == -signal.SIGKILL:  # at the hard limit
+            return EndedError(f"more than {outside} s of processor time (ulimit -t)", slow=True)
         if code == -signal.SIGTERM:
             return EndedError("it was told to stop", slow=True)
         ended = f"code {code}"

@@ -262,6 +262,46 @@ def test_a_limit_of_processor_time_from_outside_is_respected() -> None:
     assert (made.stdout, made.stderr) == ("(50, 50)\n", "")
 
 
+ENDED = """\
+import resource, sys
+from gitbot.adapters.sandbox.worker_process import EndedError, LimitedProcess
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+if sys.argv[2] != "-1":
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]),) * 2)
+sys.path.append(sys.argv[1])
+try:
+    LimitedProcess("ends", seconds=7, memory=64, answer=1, wait=60).ask(b"")
+except EndedError as error:
+    print(error, error.slow)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "outside", "said"),
+    [
+        ("SIGXCPU", -1, "more than 7 s of processor time True"),
+        ("SIGXCPU", 50, "more than 7 s of processor time True"),
+        ("SIGKILL", 50, "more than 50 s of processor time (ulimit -t) True"),
+        ("SIGKILL", -1, "its process ended with SIGKILL; it may use 64 MiB of memory False"),
+    ],
+)
+def test_the_limit_that_ended_the_process_is_named(
+    tmp_path: Path, name: str, outside: int, said: str
+) -> None:
+    """The kernel sends SIGXCPU at the soft limit, which is ours, and SIGKILL at the hard one."""
+    ends = f"import os, signal\nos.kill(os.getpid(), signal.{name})\n"
+    (tmp_path / "ends.py").write_text(ends, encoding="utf-8")
+    made = subprocess.run(
+        [sys.executable, "-c", ENDED, str(tmp_path), str(outside)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+    assert (made.stdout, made.stderr) == (f"{said}\n", "")
+
+
 REFUSED = """\
 import os, socket, sys
 from gitbot.adapters.sandbox.seccomp import limit
