@@ -19,7 +19,7 @@ from gitbot.model.plan.constraint import after_move
 from gitbot.model.plan.plan import OptimalityProof
 from gitbot.model.plan.problem import MoveVms
 from gitbot.planner import holds
-from gitbot.planner.holds import Late
+from gitbot.planner.holds import Late, asked_vms
 from gitbot.planner.plan_types import Closed, Draft, Planned, Step, TargetPolicy
 from gitbot.planner.search.prune_steps import drop_needless_steps
 from gitbot.planner.state.plan_state import PlanState
@@ -38,7 +38,7 @@ def balance(board: PlanState, goal: MoveVms, closed: Closed, late: Late) -> Draf
     first until it is as full as that.
     """
     against = holds.obstacles(board, goal.request, goal.vms, late)
-    movers = frozenset(vm for vm in goal.vms if vm not in against)
+    movers = frozenset(goal.vms).difference(against, asked_vms(board.facts.problem))
     wish = TargetPolicy(closed=closed)
     before = _shares(board)
     with board.trial():

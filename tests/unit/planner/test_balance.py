@@ -94,6 +94,13 @@ def test_requests_go_first_and_evening_out_sees_what_they_did() -> None:
     assert moved(found) == [("v0", "n1", "n2", 0)]
 
 
+def test_evening_out_takes_no_vm_back_that_was_asked_to_leave() -> None:
+    leave = MoveVms(request=request("leave"), vms=(named("v"),), target=Target(), pin=Pin.NODE)
+    hosts = [node("n1", memory="64Gi"), node("n2", memory="8Gi")]
+    case = problem([*hosts, vm("v", on="n1", memory="2Gi")], goals=[leave, evenly("v")])
+    assert moved(planned(case)) == [("v", "n1", "n2", 0)]
+
+
 def test_vm_whose_memory_does_not_make_its_node_full_stays() -> None:
     """The node is full of cpu: less memory in use there makes it no emptier."""
     nodes = [node(name, cpu="10", memory="100Gi") for name in ("n1", "n2")]
