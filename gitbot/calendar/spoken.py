@@ -23,14 +23,15 @@ _TIME = re.compile(
 )
 _DURATION = re.compile(
     r"(?:([0-9]{1,4})w)?(?:([0-9]{1,4})d)?(?:([0-9]{1,5})h)?(?:([0-9]{1,6})m(?:in)?)?"
+    r"(?:([0-9]{1,7})s)?"
 )
 _EXPECTED = "a time such as 22:00, 10pm, tonight, Sat 22:00, 2026-12-06 22:00 or in 2h"
 
 
 def spoken_duration(text: str) -> int:
-    """Seconds of `4h`, `1d12h`, `90m` or an ISO 8601 duration. Raises Refusal."""
+    """Seconds of `4h`, `1d12h`, `90m`, `30s` or an ISO 8601 duration. Raises Refusal."""
     found = _DURATION.fullmatch(text.replace(" ", "").lower())
-    sizes = (7 * DAY, DAY, 3600, 60)
+    sizes = (7 * DAY, DAY, 3600, 60, 1)
     numbers = [int(number or 0) for number in found.groups()] if found else []
     seconds = sum(number * size for number, size in zip(numbers, sizes, strict=False))
     return seconds or duration(text)

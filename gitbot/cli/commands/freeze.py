@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
-from gitbot.cli.shared.options import read_time, selector_fields, time_ahead
+from gitbot.cli.shared.options import selector_fields, time_ahead
 from gitbot.errors import UsageError
 
 
@@ -36,7 +36,8 @@ def freeze(
 
     with author_shell(writing) as (shell, _, local):
         zone, now = local or "UTC", shell.clock.now()
-        start = (read_time("--from", begin, zone, now=now) if begin else now) // 60 * 60
+        begins = time_ahead("--from", begin, zone, now=now, past=True) if begin else now
+        start = begins // 60 * 60
         end = time_ahead("--until", until, zone, now=now) // 60 * 60
         if end <= start:
             raise UsageError(f"--until: found {until!r}, expected a time after --from")

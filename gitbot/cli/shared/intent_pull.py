@@ -113,7 +113,7 @@ def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:
         return 0
     if not writing.name:
         new = with_free_name(shell, new)
-    result = _at_options(check_new(shell, new), new.path(shell.cluster_name))
+    result = _at_options(check_new(shell, new), new.path(shell.cluster_name), new.verb)
     shell.onlooker.begins("")
     if writing.dry_run:
         say(f"# {new.path(shell.cluster_name)}")
@@ -132,32 +132,45 @@ def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:
 _TYPED = {
     "metadata.name": "--name",
     "metadata.namespace": "-n",
-    "spec.deadline": "--before",
-    "spec.maxPerDomain": "--max",
     "spec.namespaces": "-n",
-    "spec.nodes": "NODE",
     "spec.note": "--note",
     "spec.reason": "--reason",
-    "spec.schedule": "--start",
-    "spec.schedule.duration": "--for",
-    "spec.schedule.timeZone": "--time-zone",
     "spec.selector": "-l",
-    "spec.target": "--to or --zone",
-    "spec.target.node": "--to",
-    "spec.target.zone": "--zone",
-    "spec.vms": "vm/NAME",
-    "spec.window": "--window",
+}
+_TYPED_BY = {  # the same for what means different options of different commands, by their verb
+    "move": {
+        "spec.deadline": "--before",
+        "spec.target": "--to or --zone",
+        "spec.target.node": "--to",
+        "spec.target.zone": "--zone",
+        "spec.vms": "vm/NAME",
+        "spec.window": "--window",
+    },
+    "undo": {"spec.target": "REQUEST", "spec.vms": "REQUEST"},
+    "drain": {
+        "spec.drain": "--rolling",
+        "spec.drain.cordon": "--cordon",
+        "spec.nodes": "NODE",
+        "spec.nodes.selector": "--zone or -l",
+        "spec.returnHome": "--return",
+        "spec.schedule": "--start",
+        "spec.schedule.duration": "--for",
+        "spec.schedule.timeZone": "--time-zone",
+    },
+    "freeze": {"spec.schedule": "--from", "spec.schedule.duration": "--until"},
+    "rule": {"spec.maxPerDomain": "--max", "spec.topologyKey": "--zones or --nodes"},
 }
 
 
-def _at_options(result: CheckResult, path: str) -> CheckResult:
+def _at_options(result: CheckResult, path: str, verb: str) -> CheckResult:
     """Findings about the new file, which is nowhere yet, at the option that was typed."""
+    typed = {**_TYPED, **_TYPED_BY[verb]}
 
     def at_option(finding: Finding) -> Finding:
-        fits = [key for key in _TYPED if f"{finding.key_path}.".startswith(f"{key}.")]
+        fits = [key for key in typed if f"{finding.key_path}.".startswith(f"{key}.")]
         if finding.file != path or not fits:
             return finding
-        return replace(finding, file=_TYPED[max(fits, key=len)], line=0, column=0, key_path="")
+        return replace(finding, file=typed[max(fits, key=len)], line=0, column=0, key_path="")
 
     judged = result.judged
     if judged is not None:

@@ -222,13 +222,16 @@ def read_time(option: str, text: str, zone: str, *, now: int) -> int:
     return seconds
 
 
-def time_ahead(option: str, text: str, zone: str, *, now: int) -> int:
-    """As `read_time`; says what was understood. Raises UsageError for a time that is past."""
+def time_ahead(option: str, text: str, zone: str, *, now: int, past: bool = False) -> int:
+    """As `read_time`; says what was understood.
+
+    Raises UsageError for a time that is past, unless it may be.
+    """
     from gitbot.calendar import time_in_full  # noqa: PLC0415 - keeps --help quick
 
     seconds = read_time(option, text, zone, now=now)
     full = time_in_full(seconds, zone, now=now)
-    if seconds <= now:
+    if seconds <= now and not past:
         raise UsageError(
             f"{option}: found {text!r}, which is past: {full}", hint="give a later one"
         )

@@ -34,6 +34,7 @@ THURSDAY = parse_instant("2026-11-26T20:30:00Z")  # 21:30 there
         ("2026-11-27T22:00:00Z", "2026-11-27T22:00:00Z"),
         ("in 2h", "2026-11-26T22:30:00Z"),
         ("in 1d 30m", "2026-11-27T21:00:00Z"),
+        ("in 30s", "2026-11-26T20:30:30Z"),
     ],
 )
 def test_times(text: str, instant: str) -> None:
@@ -53,13 +54,13 @@ def test_other_words_are_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("4h", 14_400), ("1d12h", 129_600), ("90m", 5_400), ("90min", 5_400), ("30d", 2_592_000),
-     ("2w", 1_209_600), ("1 h 30 m", 5_400), ("PT4H", 14_400)],
+     ("2w", 1_209_600), ("1 h 30 m", 5_400), ("90s", 90), ("1m30s", 90), ("PT4H", 14_400)],
 )  # fmt: skip
 def test_durations(text: str, seconds: int) -> None:
     assert spoken_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "0h", "4", "-1h", "4x"])
+@pytest.mark.parametrize("text", ["", "0h", "0s", "4", "-1h", "4x"])
 def test_other_durations_are_refused(text: str) -> None:
     with pytest.raises(Refusal):
         spoken_duration(text)

@@ -205,3 +205,31 @@ def test_wrong_questions(desk: Desk, words: str, answer: str) -> None:
     said = desk.gitbot(*words.split())
     assert said.code == 2
     assert answer in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("freeze", "--until", "2150-01-01 10:00"), "--until: "),
+        (("drain", "kni-worker2", "--return", "Auto"), "--return: "),
+        (("drain", "kni-worker2", "--start", "in 2h", "--for", "30000d"), "--for: "),
+    ],
+)
+def test_finding_is_at_the_option_of_its_own_command(
+    desk: Desk, words: tuple[str, ...], option: str
+) -> None:
+    said = desk.gitbot(*words, "--dry-run")
+    assert said.code in (1, 2), said.text
+    lines = [line for line in said.text.splitlines() if "error" in line or option in line]
+    assert any(option in line for line in lines), said.text
+
+
+def test_freeze_says_which_times_it_understood(desk: Desk) -> None:
+    said = desk.gitbot("freeze", "--from", "2199-01-01 10:00", "--until", "2199-01-02 12:30")
+    assert "--from 2199-01-01 10:00: Tue 2199-01-01 10:00 Europe/Madrid (" in said.err
+    assert "--until 2199-01-02 12:30: Wed 2199-01-02 12:30 Europe/Madrid (" in said.err
+
+
+def test_times_in_seconds_are_understood(desk: Desk) -> None:
+    said = desk.gitbot("move", "jumpbox", "--away", "--before", "in 90s", "--dry-run")
+    assert "--before in 90s: " in said.err
