@@ -122,10 +122,17 @@ def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:
     if result.fails():
         say("nothing was written: the pull request would be refused for these reasons", err=True)
         return 1
-    if not writing.dry_run:
+    if new.kind == "MigrationRequest" and _moves_nothing(result):
+        say("nothing was written: every VM is where the request wants it")
+    elif not writing.dry_run:
         pull = open_new(shell, new)
         say(f"{new.path(shell.cluster_name)} on branch {new.branch}\n{next_step(shell, pull)}")
     return 0
+
+
+def _moves_nothing(result: CheckResult) -> bool:
+    plan = result.judged.plan if result.judged else None
+    return plan is not None and not plan.moves and not plan.holds
 
 
 # key path of the file -> what the person typed; the longest one that fits counts

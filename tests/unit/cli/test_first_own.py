@@ -233,3 +233,22 @@ def test_freeze_says_which_times_it_understood(desk: Desk) -> None:
 def test_times_in_seconds_are_understood(desk: Desk) -> None:
     said = desk.gitbot("move", "jumpbox", "--away", "--before", "in 90s", "--dry-run")
     assert "--before in 90s: " in said.err
+
+
+@pytest.mark.parametrize("where", [("--zone", "scu"), ("--to", "kni-worker")])
+def test_move_to_where_the_vm_is_opens_no_pull_request(desk: Desk, where: tuple[str, str]) -> None:
+    said = desk.gitbot("move", "jumpbox", *where)
+    assert said.code == 0, said.text
+    assert "already where the request wants them: jumpbox on kni-worker" in said.out
+    assert said.out.endswith("nothing was written: every VM is where the request wants it\n")
+    assert desk.gitbot("pulls").err == "no pull request is open\n"
+
+
+def test_move_of_which_one_vm_is_there_opens_a_pull_request(desk: Desk) -> None:
+    (other,) = (
+        row.split()[1]
+        for row in desk.gitbot("get", "vms").out.splitlines()
+        if row.endswith(" kni-worker4")
+    )
+    said = desk.gitbot("move", "jumpbox", other, "--to", "kni-worker4")
+    assert (said.code, "pull request #1" in said.out) == (0, True), said.text
