@@ -77,7 +77,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(desk: Desk) -
 
 
 ASKED = [
-    ("move", "vm/jumpbox", "--zone", "scu"),
+    ("move", "vm/jumpbox", "--zone", "sab"),
     ("drain", "kni-worker"),
     ("keep-apart", "-l", "app=jumpbox", "-n", "customapp", "--nodes", "--max", "2"),
 ]
@@ -104,7 +104,7 @@ def test_the_same_asked_twice_is_one_pull_request(desk: Desk, words: tuple[str, 
 
 
 def test_a_name_is_used_once(desk: Desk) -> None:
-    for where in ("--away", "--zone=scu"):
+    for where in ("--away", "--zone=sab"):
         assert desk.gitbot("move", "vm/jumpbox", where).code == 0
     names = [pull.branch for pull in pulls(desk)]
     assert names == ["move/customapp-move-jumpbox", "move/customapp-move-jumpbox-2"]
