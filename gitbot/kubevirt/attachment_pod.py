@@ -9,45 +9,41 @@ from __future__ import annotations
 from typing import Any
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, name_of
-from gitbot.kubevirt.containers import container
-from gitbot.kubevirt.kubevirt_object import support_resource
+from gitbot.kubevirt.containers import container, support_side
 from gitbot.kubevirt.launcher_pod import claim_of
 
-_TYPE = "hotplug-disk"
-_TOLERATED = ("unschedulable", "network-unavailable", "disk-pressure", "memory-pressure")
+TYPE = "hotplug-disk"  # its container's name, and the value of its label kubevirt.io
+_PRESSED = ("disk-pressure", "memory-pressure", "pid-pressure")
+_TOLERATED = ("unschedulable", "network-unavailable", *_PRESSED)
 
 
 def attachment_pod(
     vmi: KubernetesObject, launcher: KubernetesObject, kubevirt: KubernetesObject
 ) -> dict[str, Any] | None:
     """The attachment pod of a launcher pod, without a node; None if nothing is hotplugged."""
-    volumes = [
-        {"name": name, "persistentVolumeClaim": {"claimName": claim}}
-        for name, claim in _hotplugged(vmi, launcher)
-    ]
-    if not volumes:
-        return None
+    spec = attachment_spec(vmi, launcher, kubevirt)
+    name = name_of(launcher)
+    metadata = {"namespace": name.namespace, "name": f"hp-volume-{name.name}"}
+    return {"metadata": metadata, "spec": spec} if spec["volumes"] else None
+
+
+def attachment_spec(
+    vmi: KubernetesObject, launcher: KubernetesObject, kubevirt: KubernetesObject
+) -> dict[str, Any]:
+    """Its spec without the affinity to the launcher's node."""
+    requests = support_side(kubevirt, TYPE, "requests", "10m", "2M")
+    limits = support_side(kubevirt, TYPE, "limits", "100m", "80M")
     tolerations = [
         {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoSchedule"}
-        for key in (*_TOLERATED, "pid-pressure")
+        for key in _TOLERATED
     ]
-    spec: Json = launcher["spec"]
-    name = name_of(launcher)
     return {
-        "metadata": {"namespace": name.namespace, "name": f"hp-volume-{name.name}"},
-        "spec": {
-            "containers": [container(_TYPE, _side(kubevirt, "requests"), {})],
-            "tolerations": [*tolerations, *(spec.get("tolerations") or ())],
-            "volumes": volumes,
-        },
-    }
-
-
-def _side(kubevirt: KubernetesObject, side: str) -> dict[str, str]:
-    defaults = {"cpu": "10m", "memory": "2M"}
-    return {
-        name: support_resource(kubevirt, "hotplug-disk", side, name, amount)
-        for name, amount in defaults.items()
+        "containers": [container(TYPE, requests, limits)],
+        "tolerations": [*tolerations, *at(launcher, "spec", "tolerations", default=[])],
+        "volumes": [
+            {"name": name, "persistentVolumeClaim": {"claimName": claim}}
+            for name, claim in _hotplugged(vmi, launcher)
+        ],
     }
 
 

@@ -81,8 +81,10 @@ def init_containers(
         )
     elif disks:
         full = dedicated(vmi) or guaranteed(vmi)
-        limits = _side(kubevirt, "container-disk", "limits", "10m" if full else "100m", "40M")
-        requests = _side(kubevirt, "container-disk", "requests", "10m", "1M")
+        limits = support_side(
+            kubevirt, "container-disk", "limits", "10m" if full else "100m", "40M"
+        )
+        requests = support_side(kubevirt, "container-disk", "requests", "10m", "1M")
         found.append(container("container-disk-binary", limits if full else requests, limits))
         found.extend(
             container(f"volume{name}-init", *_disk_resources(vmi, kubevirt)) for name in disks
@@ -116,7 +118,8 @@ def _logs_console(vmi: KubernetesObject, kubevirt: KubernetesObject) -> bool:
     return setting(kubevirt, "virtualMachineOptions", "disableSerialConsoleLog") is None
 
 
-def _side(kubevirt: KubernetesObject, kind: str, side: str, cpu: str, memory: str) -> Json:
+def support_side(kubevirt: KubernetesObject, kind: str, side: str, cpu: str, memory: str) -> Json:
+    """The `requests` or `limits` of a helper container, with their defaults."""
     return {
         "cpu": support_resource(kubevirt, kind, side, "cpu", cpu),
         "memory": support_resource(kubevirt, kind, side, "memory", memory),
@@ -131,10 +134,10 @@ def _support(
     limits: tuple[str, str],
 ) -> tuple[Json, Json]:
     """A helper's requests and limits. Both are the limits if the VMI is guaranteed."""
-    most = _side(kubevirt, kind, "limits", *limits)
+    most = support_side(kubevirt, kind, "limits", *limits)
     if dedicated(vmi) or guaranteed(vmi):
         return most, most
-    return _side(kubevirt, kind, "requests", *requests), most
+    return support_side(kubevirt, kind, "requests", *requests), most
 
 
 def _disk_resources(vmi: KubernetesObject, kubevirt: KubernetesObject) -> tuple[Json, Json]:
@@ -144,9 +147,9 @@ def _disk_resources(vmi: KubernetesObject, kubevirt: KubernetesObject) -> tuple[
 
 def _sidecar_resources(vmi: KubernetesObject, kubevirt: KubernetesObject) -> tuple[Json, Json]:
     if dedicated(vmi) or guaranteed(vmi):
-        limits = _side(kubevirt, "sidecar", "limits", "200m", "64M")
+        limits = support_side(kubevirt, "sidecar", "limits", "200m", "64M")
         return limits, limits
-    sides = (_side(kubevirt, "sidecar", side, "", "") for side in ("requests", "limits"))
+    sides = (support_side(kubevirt, "sidecar", side, "", "") for side in ("requests", "limits"))
     requests, limits = ({key: value for key, value in side.items() if value} for side in sides)
     return requests, limits
 

@@ -220,7 +220,7 @@ def is_launcher(pod: KubernetesObject) -> bool:
     return labels_of(pod).get(names.APP) == "virt-launcher"
 
 
-def is_hotplugged(volume: Any) -> bool:
+def _is_hotplugged(volume: Any) -> bool:
     kinds = ("dataVolume", "persistentVolumeClaim")
     return any(bool(at(volume, kind, "hotpluggable")) for kind in kinds)
 
@@ -230,7 +230,7 @@ def hotplugged_volumes(vmi: KubernetesObject) -> frozenset[str]:
     statuses = at(vmi, "status", "volumeStatus", default=[])
     named = {item["name"] for item in statuses if item.get("hotplugVolume") is not None}
     volumes = at(vmi, "spec", "volumes", default=[])
-    return frozenset(named | {volume["name"] for volume in volumes if is_hotplugged(volume)})
+    return frozenset(named | {volume["name"] for volume in volumes if _is_hotplugged(volume)})
 
 
 def backup_in_progress(vmi: KubernetesObject) -> str:

@@ -39,7 +39,7 @@ ROOMS = {
     "intents": "calendar_events compile proposals",
     "kubernetes": "labels names objects phases quantities selectors",
     "kubevirt": (
-        "admission attachment_pod containers eviction instance_types kubevirt_object "
+        "admission attachment_pod eviction instance_types kubevirt_object "
         "launcher_pod limits memory_overhead migration_policy names node_selector pod_defaults "
         "preflight source_node state_storage target_pod versions workload_updates"
     ),

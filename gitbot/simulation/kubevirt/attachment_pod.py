@@ -10,18 +10,16 @@ from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.kubevirt import names
-from gitbot.kubevirt.containers import container
-from gitbot.kubevirt.launcher_pod import claim_of, is_hotplugged, owner_reference
+from gitbot.kubevirt.attachment_pod import TYPE, attachment_spec
+from gitbot.kubevirt.launcher_pod import owner_reference
 from gitbot.simulation.kubevirt.reconcile_result import ObjectView
-
-LABEL = "hotplug-disk"
 
 
 def attachment_pods(view: ObjectView, launcher: KubernetesObject) -> list[KubernetesObject]:
     return [
         pod
         for pod in view.list("Pod", name_of(launcher).namespace)
-        if labels_of(pod).get(names.APP) == LABEL
+        if labels_of(pod).get(names.APP) == TYPE
         and any(
             reference.get("uid") == uid_of(launcher)
             for reference in at(pod, "metadata", "ownerReferences", default=[])
@@ -30,7 +28,10 @@ def attachment_pods(view: ObjectView, launcher: KubernetesObject) -> list[Kubern
 
 
 def attachment_pod(
-    launcher: KubernetesObject, vmi: KubernetesObject, migration: KubernetesObject
+    launcher: KubernetesObject,
+    vmi: KubernetesObject,
+    migration: KubernetesObject,
+    kubevirt: KubernetesObject,
 ) -> dict[str, Any]:
     """The attachment pod for a migration's target, tied to the target's node by hostname."""
     expression = {
@@ -40,29 +41,19 @@ def attachment_pod(
     }
     required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    limits = {"cpu": "100m", "memory": "80M"}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "generateName": "hp-volume-",
             "namespace": name_of(launcher).namespace,
-            "labels": {names.APP: LABEL, names.MIGRATION_UID: uid_of(migration)},
+            "labels": {names.APP: TYPE, names.MIGRATION_UID: uid_of(migration)},
             "annotations": {names.MIGRATION_NAME: name_of(migration).name},
             "ownerReferences": [owner_reference({"apiVersion": "v1", **launcher, "kind": "Pod"})],
         },
         "spec": {
-            "containers": [container(LABEL, {"cpu": "10m", "memory": "2M"}, limits)],
+            **attachment_spec(vmi, launcher, kubevirt),
             "affinity": affinity,
-            "tolerations": at(launcher, "spec", "tolerations", default=[]),
-            "volumes": [
-                {
-                    "name": volume["name"],
-                    "persistentVolumeClaim": {"claimName": claim_of(volume)},
-                }
-                for volume in at(vmi, "spec", "volumes", default=[])
-                if is_hotplugged(volume)
-            ],
             "terminationGracePeriodSeconds": 0,
         },
     }

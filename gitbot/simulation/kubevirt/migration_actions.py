@@ -109,7 +109,7 @@ def _attach(scene: MigrationScene, target: KubernetesObject) -> Reconciled:
         reason="SuccessfulCreate",
         message="Created attachment pod {name}",
     )
-    pod = attachment_pod(target, scene.vmi, scene.migration)
+    pod = attachment_pod(target, scene.vmi, scene.migration, scene.kubevirt())
     create = Create(object=pod, event=event)
     return Reconciled(writes=(create,), requeue_after=_RETRY, waits_for=waits)
 

@@ -201,7 +201,8 @@ def edit(made: Cluster, value: Any, *path: str) -> None:
 
 
 def test_hotplugged_volumes_need_a_pod_of_their_own_on_the_target() -> None:
-    made = cluster()
+    more = {"type": "hotplug-disk", "resources": {"requests": {"memory": "9M"}}}
+    made = cluster(supportContainerResources=[more])
     script = made.pod_script
     made.pod_script = lambda pod: (
         to("n2") if pod["metadata"]["name"].startswith("hp-volume") else script(pod)
@@ -217,6 +218,10 @@ def test_hotplugged_volumes_need_a_pod_of_their_own_on_the_target() -> None:
     assert holder["spec"]["volumes"] == [
         {"name": "extra", "persistentVolumeClaim": {"claimName": "extra"}}
     ]
+    (asked,) = (at(item, "resources", "requests") for item in holder["spec"]["containers"])
+    assert asked == {"cpu": "10m", "memory": "9M"}
+    tolerated = {item["key"] for item in holder["spec"]["tolerations"]}
+    assert {"node.kubernetes.io/unschedulable", "node.kubernetes.io/pid-pressure"} <= tolerated
     messages = {message for *_, message in made.events}
     assert "Created attachment pod hp-volume-p1" in messages
 
