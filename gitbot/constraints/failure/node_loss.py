@@ -220,8 +220,7 @@ class LossSimulation:
 
     def _made(self, item: Instance, *, copy: bool = False) -> Pod:
         alone = item.vm is None or (item.vmi is not None and self._instances.unread_type(item))
-        fresh = replace(item, vmi=self._replica(item) if alone else None)
-        fresh = replace(fresh, node="")
+        fresh = replace(item, vmi=self._replica(item) if alone else None, node="")
         obj = start_object(self._instances, fresh, copy=copy)
         pod = launcher_of(self._instances, fresh, obj, estimated=True, copy=copy)
         name = target_name(item.name, 0)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gitbot.constraints.moves.instances import Instances
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, name_of
 from gitbot.kubernetes.quantities import whole
@@ -134,11 +135,10 @@ class Copies:
     """The copies of a problem's VMs, each worked out once."""
 
     def __init__(self, problem: PlacementProblem) -> None:
-        snapshot = problem.snapshot
+        instances = Instances.of(problem.snapshot)
         self._bandwidth = problem.bandwidth
-        self._kubevirt = next(iter(snapshot.of("KubeVirt")), {})
-        self._policies = snapshot.of("MigrationPolicy")
-        self._namespaces = {name_of(item).name: item for item in snapshot.of("Namespace")}
+        self._kubevirt, self._namespaces = instances.kubevirt, instances.namespaces
+        self._policies = problem.snapshot.of("MigrationPolicy")
         self._settings: dict[str, dict[str, Any]] = {}
         self._known: dict[NamespacedName, Copy] = {}
 

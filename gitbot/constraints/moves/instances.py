@@ -104,6 +104,7 @@ class Instances(Mapping[NamespacedName, Instance]):
         self._instances = dict(sorted(found.items()))
         self._occupancy: Occupancy | None = None
         self._reached: dict[LabelMatcher, frozenset[str]] = {}
+        self._expanded: dict[NamespacedName, tuple[Mapping[str, Any], str]] = {}
         self.kubevirt: KubernetesObject = next(iter(snapshot.of("KubeVirt")), {})
         self.nodes = {name_of(obj).name: obj for obj in snapshot.of("Node")}
         self.namespaces = {name_of(obj).name: obj for obj in snapshot.of("Namespace")}
@@ -158,20 +159,21 @@ class Instances(Mapping[NamespacedName, Instance]):
 
     def next_spec(self, instance: Instance) -> Mapping[str, Any]:
         """The spec of the VM's next VMI; the template alone if a type cannot be read."""
-        assert instance.vm is not None, "BUG: only a VM has a template"
-        try:
-            return expanded(instance.vm, self.types)
-        except UnreadableType:
-            spec: Mapping[str, Any] = at(instance.vm, "spec", "template", "spec")
-            return spec
+        return self._next(instance)[0]
 
     def unread_type(self, instance: Instance) -> str:
         """Why the VM's instance type or preference is not known; "" if it is, or has none."""
-        try:
-            expanded(instance.vm or {}, self.types)
-        except UnreadableType as error:
-            return str(error)
-        return ""
+        return self._next(instance)[1]
+
+    def _next(self, instance: Instance) -> tuple[Mapping[str, Any], str]:
+        if instance.name not in self._expanded:
+            vm = instance.vm or {}
+            try:
+                found = expanded(vm, self.types), ""
+            except UnreadableType as error:
+                found = at(vm, "spec", "template", "spec"), str(error)
+            self._expanded[instance.name] = found
+        return self._expanded[instance.name]
 
     @cached_property
     def state_claims(self) -> Mapping[NamespacedName, KubernetesObject]:

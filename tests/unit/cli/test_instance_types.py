@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gitbot.constraints.moves import instances
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.kubevirt.instance_types import TypeCatalog, UnreadableType, expanded
@@ -85,6 +86,20 @@ def test_an_instance_type_sizes_a_vm_that_is_off(kind: str) -> None:
     assert "1 of 2 nodes takes it, the scheduler would choose n1" in told(objects, "explain", "erp")
     said = told(objects, "simulate", "grow", "vm/erp", "--by", "3")
     assert "1 start, 2 without a place" in said
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_vm_is_expanded_once(known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[KubernetesObject] = []
+
+    def counted(vm: KubernetesObject, types: TypeCatalog) -> Mapping[str, Any]:
+        calls.append(vm)
+        return expanded(vm, types)
+
+    monkeypatch.setattr(instances, "expanded", counted)
+    objects = [off(instancetype={"name": "large"}), *[made(CLUSTER, "large", LARGE)] * known]
+    assert ("fit unknown" in told(objects, "explain", "erp")) is not known
+    assert len(calls) == 1
 
 
 def test_the_stored_revision_wins_over_the_type() -> None:
