@@ -108,15 +108,12 @@ def _opened(
     texts: Sequence[tuple[str, bytes]], bundled: Collection[str]
 ) -> tuple[list[_File], list[str]]:
     """The files, and why bundled ones are not read."""
-    unread: list[str] = []
-    files = []
+    files, unread = list[_File](), list[str]()
     for name, data in texts:
         try:
             if name not in bundled or _KEPT.search(data):
                 file = _file(name, data)
-                for value in file.values if name in bundled else ():
-                    list(plain_objects(name, value))
-                files.append(file)
+                files.append(replace(file, objects=_objects(file)) if name in bundled else file)
         except SnapshotError as error:
             if name not in bundled:
                 raise
@@ -127,14 +124,17 @@ def _opened(
 _KEPT = re.compile(rb"""kind["']?\s*:\s*["']?(%s)(List)?\b""" % "|".join(("List", *KINDS)).encode())
 
 
+def _objects(each: _File) -> list[KubernetesObject]:
+    return [obj for value in each.values for obj in plain_objects(each.name, value)]
+
+
 def _once(
     each: _File, bundled: Collection[str], seen: set[tuple[str, NamespacedName]]
 ) -> list[KubernetesObject]:
     """The objects of a file; of a bundled one those that were not seen before."""
-    objects = [obj for value in each.values for obj in plain_objects(each.name, value)]
     if each.name not in bundled:
-        return objects
-    named = [(obj, (kind_of(obj), name_of(obj))) for obj in objects]
+        return _objects(each)
+    named = [(obj, (kind_of(obj), name_of(obj))) for obj in each.objects]
     kept = {key: obj for obj, key in reversed(named) if key[0] and key not in seen}
     seen.update(kept)
     return [*kept.values()]
@@ -146,9 +146,8 @@ def _plain(
     seen: set[tuple[str, NamespacedName]] = set()
     found = [(each, _once(each, bundled, seen)) for each in files]
     objects = [obj for _, held in found for obj in held]
-    names = [each.name for each in files if each.name not in bundled] or [
-        first_of(sorted(bundled), 1)
-    ]
+    names = [each.name for each in files if each.name not in bundled]
+    names = names or [first_of(sorted(bundled), 1)]
     check_enough(names, objects)
     given = set(map(kind_of, objects))
     missing = [each.kind for each in LISTED if each.required and each.kind not in given]
@@ -172,6 +171,7 @@ class _File:
     name: str
     text: bytes
     values: tuple[Any, ...]
+    objects: Sequence[KubernetesObject] = ()  # of a bundled file
 
 
 def _file(file: str, data: bytes) -> _File:
