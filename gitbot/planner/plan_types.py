@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move, worsened
 from gitbot.model.plan.plan import Drained, Hold, OptimalityProof
-from gitbot.model.plan.problem import Pin, Request, Target
-
-ANYWHERE = Target()
+from gitbot.model.plan.problem import ANYWHERE, Pin, Request, Target
 
 Closed = Mapping[str, str]
 """Nodes that take no VM, each with the reason."""

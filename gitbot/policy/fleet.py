@@ -15,7 +15,6 @@ from typing import Any
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.model.plan.plan import Drained, Move, PlacementPlan
 from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.text.instants import FOREVER, format_instant
@@ -91,14 +90,12 @@ def _zones_at_once(
         for move, (start, end) in zip(plan.moves, spans, strict=True)
         if move.source.zone
     ]
-    nodes = {name_of(node).name: labels_of(node) for node in problem.snapshot.of("Node")}
-    for drain in plan.drains:
+    for drain in (drain for drain in plan.drains if drain.together):
         mine = (span for move, span in zip(plan.moves, spans, strict=True) if _is_of(move, drain))
-        first = min(mine, default=None) if drain.together else None
+        first = min(mine, default=None)
         if first is not None:
-            zones = {
-                nodes.get(name, {}).get(problem.zone_key, "") for name in drain.emptied + drain.kept
-            }
+            zone_of = Instances.of(problem.snapshot).domains.column(problem.zone_key)
+            zones = {zone_of.get(name, "") for name in drain.emptied + drain.kept}
             left += [(first[0], FOREVER, zone) for zone in sorted(zones - {""})]
     return max((sorted(set(zones)) for zones in _together(left)), key=len, default=[])
 

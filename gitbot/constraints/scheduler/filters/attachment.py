@@ -12,12 +12,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
-from gitbot.constraints.scheduler.filters import (
-    taints,
-    volume_binding,
-    volume_limits,
-    volume_zone,
-)
+from gitbot.constraints.scheduler.filters import taints, volume_binding, volume_limits, volume_zone
 from gitbot.constraints.scheduler.filters.resources import Resources
 from gitbot.constraints.scheduler.node_state import State
 from gitbot.constraints.scheduler.scorer import Filter, Prepare, filters_of
