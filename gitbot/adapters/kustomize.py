@@ -10,6 +10,7 @@ from pathlib import Path
 from gitbot.errors import InvalidInput
 
 _SECONDS = 60
+_NOWHERE = "http://127.0.0.1:9"
 _PROGRAMS = (("kustomize", "build"), ("kubectl", "kustomize"))
 
 
@@ -25,10 +26,12 @@ def kustomize_program() -> tuple[str, ...]:
 def build_kustomization(program: tuple[str, ...], folder: Path) -> bytes:
     """The objects of a folder with a kustomization, as YAML. Raises InvalidInput with its message.
 
-    By its defaults, Kustomize reads no file outside the folder, and runs no plug-in.
+    By its defaults, Kustomize reads no file outside the folder, and runs no plug-in. It reaches
+    neither a Git remote nor an address beyond this machine.
     """
     # Only what is needed to find programs: neither tokens nor a kubeconfig.
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environment |= {"GIT_ALLOW_PROTOCOL": "", "HTTP_PROXY": _NOWHERE, "HTTPS_PROXY": _NOWHERE}
     try:
         done = subprocess.run(  # noqa: S603 - a found program and a folder of our own, no shell
             [*program, str(folder)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gitbot.cli.shared.lint_files import read_tree
 from gitbot.cli.shared.vm_manifests import comparable, read_machines
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _REFERS = ("resources", "bases", "components")
+_PATHS = (*_REFERS, "crds", "configurations")
+_PATHS_OR_TEXTS = ("transformers", "generators", "validators", "patchesStrategicMerge")
+_WITH_PATH = ("patches", "patchesJson6902", "replacements")
+_GENERATORS = ("configMapGenerator", "secretGenerator")
 _MAIN = "main"
 
 
@@ -101,19 +105,65 @@ def _machines(
 def _built(files: Mapping[str, bytes], folder: str, path: str) -> list[KubernetesObject]:
     from gitbot.wiring.manifests import built  # noqa: PLC0415 - a program only where it is needed
 
+    for where, name in _absent(files, path, set()):
+        raise InvalidInput(f"{name} in {where}: no such file here, and gitbot fetches nothing")
     return list(read_kubernetes_yaml(built(files, folder), path))
 
 
 def _referred(data: bytes, path: str) -> Iterator[str]:
     """The folders that a kustomization builds on."""
-    try:
-        read = read_kubernetes_yaml(data, path)
-    except InvalidInput:
-        return  # Kustomize will say so
-    for obj in read:
+    for obj in _read(data, path):
         for field in _REFERS:
-            for name in obj.get(field) or ():
-                yield normpath(str(PurePosixPath(path).parent / str(name)))
+            for name in _entries(obj, field):
+                yield _beside(path, str(name))
+
+
+def _absent(files: Mapping[str, bytes], path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
+    """Entries of a kustomization and its bases that Kustomize would fetch from elsewhere."""
+    seen.add(path)
+    for obj in _read(files[path], path):
+        for name in _loaded(obj):
+            inside = _beside(path, name)
+            if not any(_below(file, inside) for file in files):
+                yield path, name
+            for inner in (f"{inside}/{kind}" for kind in _NAMES):
+                if inner in files and inner not in seen:
+                    yield from _absent(files, inner, seen)
+
+
+def _loaded(obj: KubernetesObject) -> Iterator[str]:
+    """The files, folders and addresses that Kustomize loads for one kustomization."""
+    for field in (*_PATHS, *_PATHS_OR_TEXTS):
+        for name in _entries(obj, field):
+            if field in _PATHS or not {"\n", "{"} & set(str(name)):  # else a patch, inline
+                yield str(name)
+    for field in _WITH_PATH:
+        for item in _entries(obj, field):
+            if isinstance(item, dict) and "path" in item:
+                yield str(item["path"])
+    for field in _GENERATORS:
+        for item in _entries(obj, field):
+            if isinstance(item, dict):
+                for name in (*_entries(item, "files"), *_entries(item, "envs")):
+                    yield str(name).rpartition("=")[2]
+
+
+def _entries(obj: Mapping[str, Any], field: str) -> list[Any]:
+    """Nothing if it is no list: Kustomize will say so."""
+    found = obj.get(field)
+    return found if isinstance(found, list) else []
+
+
+def _read(data: bytes, path: str) -> list[KubernetesObject]:
+    """None if it is unreadable: Kustomize will say so."""
+    try:
+        return list(read_kubernetes_yaml(data, path))
+    except InvalidInput:
+        return []
+
+
+def _beside(path: str, name: str) -> str:
+    return normpath(str(PurePosixPath(path).parent / name))
 
 
 def _below(path: str, folder: str) -> bool:

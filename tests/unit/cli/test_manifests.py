@@ -2,13 +2,16 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from gitbot.adapters.kustomize import build_kustomization
 from gitbot.documents import read_kubernetes_yaml
+from gitbot.errors import InvalidInput
 from tests.doubles.problems import node, vm
 from tests.scenarios.small_clusters import flat, kubevirt
 from tests.unit.cli.desk import Said, typed
@@ -106,6 +109,45 @@ def test_an_overlay_is_built_and_its_base_is_not_a_manifest(
     assert audited().out == DRIFT
     write(tree, {"vms/prod/kustomization.yaml": "resources: [../missing]\n"})
     assert "not audited: vms/prod/kustomization.yaml: Kustomize: " in audited().err
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "name"),
+    [
+        ("prod", "resources: [ADDRESS/base.yaml]\n", "ADDRESS/base.yaml"),
+        ("prod", "resources: [github.com/acme/vms?ref=v1]\n", "github.com/acme/vms?ref=v1"),
+        ("prod", "components: ['git@github.com:acme/vms']\n", "git@github.com:acme/vms"),
+        ("prod", "resources: [../base]\npatches: [{path: ADDRESS/p.yaml}]\n", "ADDRESS/p.yaml"),
+        ("prod", "configMapGenerator: [{name: a, files: [x=ADDRESS/f]}]\n", "ADDRESS/f"),
+        ("base", "resources: [web.yaml]\ncrds: [ADDRESS/crd.json]\n", "ADDRESS/crd.json"),
+    ],
+)  # fmt: skip
+def test_a_remote_base_is_named_and_not_fetched(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str, name: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        write(tree, LAYERS | {f"vms/{file}/kustomization.yaml": text.replace("ADDRESS", address)})
+        monkeypatch.setenv("PATH", f"{KUBECTL.parent}{os.pathsep}{os.environ['PATH']}")
+        said = audited()
+        server.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    path = f"vms/{file}/kustomization.yaml"
+    told = f"{name.replace('ADDRESS', address)} in {path}: no such file here, and gitbot fetches"
+    assert told in said.err, said.err
+
+
+@pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
+def test_kustomize_itself_reaches_no_git_remote(tmp_path: Path) -> None:
+    """Whatever a plug-in's own configuration names."""
+    other = tmp_path / "machines"
+    write(other, LAYERS)
+    git(other, "init", "--quiet", "--initial-branch=main")
+    commit(other)
+    write(tmp_path / "here", {"kustomization.yaml": f"resources: ['file://{other}//vms/base']\n"})
+    with pytest.raises(InvalidInput):
+        build_kustomization((str(KUBECTL), "kustomize"), tmp_path / "here")
 
 
 def test_without_kustomize_it_says_so(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
