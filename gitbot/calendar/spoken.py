@@ -15,11 +15,12 @@ from gitbot.model.plan.findings import Refusal
 from gitbot.model.text.instants import format_instant
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_TONIGHT = (22, 0)
+_TONIGHT = (22, 0, 0)
 _MORNING = 6  # `tonight 01:00` is after midnight
 _TIME = re.compile(
     rf"(?:(?P<day>today|tonight|tomorrow|[a-z]{{3,9}}|{DATE})(?:[ t]+|$))?"
-    r"(?:(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-5][0-9])(?::00)?)?\s*(?P<half>[ap]m)?)?"
+    r"(?:(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9]))?)?"
+    r"\s*(?P<half>[ap]m)?)?"
 )
 _DURATION = re.compile(
     r"(?:([0-9]{1,4})w)?(?:([0-9]{1,4})d)?(?:([0-9]{1,5})h)?(?:([0-9]{1,6})m(?:in)?)?"
@@ -63,7 +64,7 @@ def time_in_full(seconds: int, zone: str, *, now: int) -> str:
     return f"{local_text(seconds, zone)} {zone} ({format_instant(seconds)}), {distance}"
 
 
-def _clock(found: re.Match[str]) -> tuple[int, int]:
+def _clock(found: re.Match[str]) -> tuple[int, int, int]:
     if not found["hour"]:
         if found["day"] != "tonight":
             raise _refused()
@@ -71,11 +72,12 @@ def _clock(found: re.Match[str]) -> tuple[int, int]:
     hour, half = int(found["hour"]), found["half"]
     if not (found["minute"] or half) or hour > (12 if half else 23) or (half and not hour):
         raise _refused()
-    return (hour % 12 + (12 if half == "pm" else 0) if half else hour), int(found["minute"] or 0)
+    hour = hour % 12 + (12 if half == "pm" else 0) if half else hour
+    return hour, int(found["minute"] or 0), int(found["second"] or 0)
 
 
-def _day(text: str | None, here: datetime, clock: tuple[int, int]) -> date:
-    later, today = clock > (here.hour, here.minute), here.date()
+def _day(text: str | None, here: datetime, clock: tuple[int, int, int]) -> date:
+    later, today = clock > (here.hour, here.minute, here.second), here.date()
     match text:
         case None:
             return today + timedelta(days=0 if later else 1)
