@@ -25,11 +25,13 @@ TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 class MigrationContext:
     """The metadata of a migration besides the move. Empty fields are left out.
 
-    `unschedulable_timeout` is in seconds, from the configuration; `window` is the name of the
-    MaintenanceWindow that the move belongs to; `reason` the request's reason.
+    `unschedulable_timeout` is in seconds, from the configuration; `request` is the ledger id, known
+    once a plan is approved; `window` is the name of the MaintenanceWindow that the move belongs to;
+    `reason` the request's reason.
     """
 
     unschedulable_timeout: int
+    request: str = ""
     window: str = ""
     commit: str = ""
     pull_request: int = 0
@@ -69,7 +71,7 @@ def _labels(move: Move, context: MigrationContext) -> dict[str, str]:
 def _annotations(move: Move, attempt: int, context: MigrationContext) -> dict[str, str]:
     known = {
         TIMEOUT: str(context.unschedulable_timeout),
-        f"{PREFIX}request": str(move.request),
+        f"{PREFIX}request": context.request or str(move.request),
         f"{PREFIX}window": context.window,
         f"{PREFIX}move": str(move.id),
         f"{PREFIX}attempt": str(attempt),

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.ledger.events import PlanShown
 from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.text.instants import parse_instant
 from tests.doubles.repository import MemoryRepository
@@ -132,7 +133,8 @@ class Reviewer:
 
     def created(self, migration: KubernetesObject) -> None:
         """A migration was created: why it should not have been, if so."""
-        request = str(migration["metadata"]["annotations"]["placement.gitbot.dev/request"])
+        told = str(migration["metadata"]["annotations"]["placement.gitbot.dev/request"])
+        request = RequestId.read(told).planned
         vm, name = str(migration["spec"]["vmiName"]), str(migration["metadata"]["name"])
         selector = migration["spec"].get("addedNodeSelector", {})
         want = (request, vm, str(selector.get("kubernetes.io/hostname", "")))

@@ -135,11 +135,12 @@ def _rendered(
 
 
 def migration_context(
-    revision: Revision, move: Move, *, commit: str, pull_request: int
+    revision: Revision, move: Move, *, commit: str, pull_request: int, request: str = ""
 ) -> MigrationContext:
     window, reason = window_and_reason(revision.intents, move)
     return MigrationContext(
         unschedulable_timeout=revision.settings.unschedulable_timeout,
+        request=request,
         window=window,
         commit=commit,
         pull_request=pull_request,

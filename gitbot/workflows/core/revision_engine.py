@@ -302,6 +302,7 @@ class RevisionEngine:
             effect.move,
             commit=approval.commit,
             pull_request=approval.pull_request,
+            request=str(effect.approved.id),
         )
         templates = self.revision.templates
         return migration_manifest(

@@ -13,6 +13,7 @@ from gitbot.cli.shared.schema_table import schema_of
 from gitbot.cli.shared.status_page import table
 from gitbot.errors import ClusterError, UsageError
 from gitbot.execution.request_records import fold_requests
+from gitbot.kubernetes.objects import annotations_of
 from gitbot.model.text.instants import format_instant
 from gitbot.published import json_text
 from gitbot.published.ledger_lines import line_value
@@ -68,6 +69,8 @@ def test_what_is_merged_and_not_yet_applied_names_the_next_command() -> None:
     assert section == f"Merged, not applied yet:\n{line}gitbot resume"
     resume(story.shell, reason="", by="ann")
     apply(story.shell)
+    made = [annotations_of(item) for item in story.port.list_migrations()]
+    assert {item.get("placement.gitbot.dev/request") for item in made} == {waits.request, None}
     assert "pull request" not in shown(story)
 
 
