@@ -178,8 +178,8 @@ def _opening(text: str, zone: str, *, now: int) -> str:
             "--start needs a time zone",
             hint=f"give --time-zone, or set timeZone of the cluster in {CONFIGURATION_FILE}",
         )
-    opens = time_ahead("--start", text, zone, now=now)
-    return clock_time(opens, zone).strftime("%Y-%m-%dT%H:%M")
+    opens = clock_time(time_ahead("--start", text, zone, now=now), zone)
+    return opens.isoformat(timespec="seconds" if opens.second else "minutes")
 
 
 def _duration(text: str) -> str:
