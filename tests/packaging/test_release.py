@@ -9,6 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -32,6 +33,36 @@ def test_every_action_is_pinned_by_its_digest() -> None:
     uses = re.findall(r"uses: (.+)", TEXT)
     assert len(uses) == 3
     assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use) for use in uses)
+
+
+def test_builder_and_runner_are_pinned() -> None:
+    (image,) = (step["env"]["BUILDER"] for step in JOB["steps"] if step.get("id") == "image")
+    assert re.fullmatch(r"moby/buildkit:v\d+\.\d+\.\d+@sha256:[0-9a-f]{64}", image)
+    assert re.fullmatch(r"ubuntu-\d\d\.\d\d", JOB["runs-on"])
+    assert JOB["environment"] == "release"
+
+
+@pytest.mark.parametrize(("tagged", "code"), [("main", 0), ("other", 1)])
+def test_only_commits_of_main_are_released(tmp_path: Path, tagged: str, code: int) -> None:
+    def git(*words: str, cwd: Path) -> str:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words]
+        done = subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    there, here = tmp_path / "there", tmp_path / "here"
+    git("init", "--quiet", "--initial-branch=main", str(there), cwd=tmp_path)
+    git("commit", "--quiet", "--allow-empty", "-m", "one", cwd=there)
+    git("checkout", "--quiet", "-b", "other", cwd=there)
+    git("commit", "--quiet", "--allow-empty", "-m", "two", cwd=there)
+    git("clone", "--quiet", str(there), str(here), cwd=tmp_path)
+    (step,) = (step["run"] for step in JOB["steps"] if "is-ancestor" in step.get("run", ""))
+    told = {
+        "GITHUB_SHA": git("rev-parse", f"origin/{tagged}", cwd=here),
+        "MAIN": "main",
+        "TAG": "v1.2.3",
+    }
+    done = subprocess.run(["bash", "-euc", step], cwd=here, env={**os.environ, **told}, check=False)
+    assert done.returncode == code
 
 
 def test_wheel_sdist_sbom_and_image_are_attested() -> None:
