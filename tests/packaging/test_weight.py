@@ -11,10 +11,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 3,
     "__main__": 85,
-    "adapters": 7_437,
+    "adapters": 7_440,
     "audit": 1_756,
-    "calendar": 1_527,
-    "cli": 8_194,
+    "calendar": 1_529,
+    "cli": 8_244,
     "constraints": 10_386,
     "documents": 2_500,
     "errors": 103,
@@ -27,13 +27,13 @@ ROOMS = {
     "policy": 4_100,
     "ports": 554,
     "published": 1_961,
-    "rendering": 343,
+    "rendering": 345,
     "reports": 3_082,
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_145,
-    "workflows": 13_583,
+    "workflows": 13_585,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -149,7 +149,7 @@ def _loaded(obj: KubernetesObject) -> Iterator[str]:
 
 
 def _entries(obj: Mapping[str, Any], field: str) -> list[Any]:
-    """Nothing if it is no list: Kustomize will say so."""
+    """Nothing unless it is a list: Kustomize will say so."""
     found = obj.get(field)
     return found if isinstance(found, list) else []
 
