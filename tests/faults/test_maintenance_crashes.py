@@ -1,9 +1,11 @@
 """A drain with gitbot's own cordons, killed at every point, ends as the undisturbed one."""
 
+from dataclasses import replace
+
 import pytest
 
 from gitbot.cli.commands.apply import exit_code
-from gitbot.errors import ClusterRefused
+from gitbot.errors import ClusterError, ClusterForbidden, ClusterRefused
 from gitbot.execution.executor_types import Maintenance, Terms
 from gitbot.execution.ledger_folds import fold_homes, fold_nodes
 from gitbot.execution.nodes import STATE_LABEL
@@ -139,6 +141,53 @@ def test_a_cordon_that_is_refused_keeps_only_its_own_drain_from_starting() -> No
     stage.cluster.trouble = lambda verb, what: None  # noqa: ARG005
     run_to_the_end(stage)
     assert stage.cluster.where() == {"one": "c", "two": "c", "three": "c"}
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (ClusterForbidden("nodes is forbidden"), "Forbidden"),
+        (ClusterRefused("a webhook keeps this node", code=403), "Refused"),
+    ],
+)
+def test_refused_cordon_is_a_missing_right_only_if_a_right_is_missing(
+    error: ClusterError, outcome: str
+) -> None:
+    stage = a_stage()
+
+    def trouble(verb: str, _: str) -> None:
+        if verb == "cordon":
+            raise error
+
+    stage.cluster.trouble = trouble
+    apply(stage.shell)
+    waiting = [event for event in stage.store.read().events if event.state == "waiting"]
+    assert {getattr(event, "outcome", "") for event in waiting} == {outcome}
+
+
+def test_refused_uncordon_keeps_no_move_from_starting() -> None:
+    stage = a_stage()
+    terms = stage.base.terms_by_request[DRAIN]
+    assert terms.maintenance is not None
+    both = replace(terms.maintenance, max_nodes_at_once=2)
+    stage.base.terms_by_request[DRAIN] = terms.replace(maintenance=both, attempts=2)
+    stage.cluster.fails = {"two"}
+    apply(stage.shell, max_runtime=60)
+    assert nodes(stage) == {"a": "ready", "b": "draining"}
+    assert stage.states(str(DRAIN))[-1] == "2 failed"
+    stage.cluster.fails = set()
+    stage.clock.sleep(60)
+    stage.cluster.nodes["a"]["status"]["nodeInfo"]["bootID"] = "second"
+
+    def trouble(verb: str, node: str) -> None:
+        if (verb, node) == ("cordon", "a"):
+            raise ClusterRefused("a webhook keeps this node", code=403)
+
+    stage.cluster.trouble = trouble
+    result = apply(stage.shell)
+    assert "a cannot be uncordoned: a webhook keeps this node" in result.not_allowed
+    assert stage.cluster.where()["two"] == "c"
+    assert "2 waiting" not in stage.states(str(DRAIN))
 
 
 def test_a_cordon_that_a_person_undid_and_did_again_is_theirs() -> None:

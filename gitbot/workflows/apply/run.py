@@ -13,6 +13,7 @@ from gitbot.errors import ClusterForbidden, ClusterRefused, ConflictError, Forge
 from gitbot.execution.claims import FENCE, TOO_LATE, with_claims
 from gitbot.execution.executor_types import (
     FORBIDDEN,
+    REFUSED,
     STORED_DIFFERENTLY,
     CreateMigration,
     DeleteMigration,
@@ -354,7 +355,7 @@ def _reread_stop_reason(run: PassState) -> str:
 
 def _act(run: PassState, view: ExecutorInput, steps: Steps, *, began: float) -> bool:
     acted, head = False, run.journal.ledger.head
-    refused: dict[RequestId, str] = {}
+    uncordoned: dict[RequestId, tuple[str, str]] = {}
     for effect in steps.effects:
         if run.shell.interrupted():  # the next pass performs what the ledger announces
             return acted
@@ -371,24 +372,27 @@ def _act(run: PassState, view: ExecutorInput, steps: Steps, *, began: float) -> 
             if older or base_head(run.shell) != run.base.commit:
                 # the decision was made on an older base, or about nodes on an older ledger
                 return True
-        acted = _send(run, view, effect, refused) or acted
+        acted = _send(run, view, effect, uncordoned) or acted
     return acted
 
 
 def _send(
-    run: PassState, view: ExecutorInput, effect: Effect, refused: dict[RequestId, str]
+    run: PassState,
+    view: ExecutorInput,
+    effect: Effect,
+    uncordoned: dict[RequestId, tuple[str, str]],
 ) -> bool:
     """Send one effect; True if the cluster should be read again soon.
 
-    A refusal concerns this effect alone: `refused` has the requests whose node has no cordon.
+    A refusal concerns this effect alone. `uncordoned` has reason and outcome for the requests whose
+    node could not be cordoned.
     """
     if isinstance(effect, SetUnschedulable):
-        return _cordon(run, effect, refused)
+        return _cordon(run, effect, uncordoned)
     if isinstance(effect, CreateMigration):
-        if why := refused.get(effect.approved.id):
+        if effect.approved.id in uncordoned:
             # A node that could not be cordoned must not be emptied.
-            run.tickets.of(effect).refused()
-            run.journal.note(waits(run.shell, effect, why, FORBIDDEN))
+            run.journal.note(waits(run.shell, effect, *uncordoned[effect.approved.id]))
             return False
         if reason := reason_to_skip(run.shell, view, run.journal.seen, effect):
             run.shell.say(f"{effect.event.vm} is not moved: {reason}", request=effect.approved.id)
@@ -408,11 +412,15 @@ def _send(
     return not isinstance(effect, LabelNode)
 
 
-def _cordon(run: PassState, effect: SetUnschedulable, refused: dict[RequestId, str]) -> bool:
+def _cordon(
+    run: PassState, effect: SetUnschedulable, uncordoned: dict[RequestId, tuple[str, str]]
+) -> bool:
     try:
         run.nodes += cordon(run.shell, effect)
     except (ClusterForbidden, ClusterRefused) as error:
-        did = "cordoned" if effect.unschedulable else "uncordoned"
-        refused[effect.request] = f"{effect.node} cannot be {did}: {error}"
-        return run.refuse(refused[effect.request])
+        reason = f"{effect.node} cannot be {'' if effect.unschedulable else 'un'}cordoned: {error}"
+        if effect.unschedulable:
+            outcome = FORBIDDEN if isinstance(error, ClusterForbidden) else REFUSED
+            uncordoned[effect.request] = (reason, outcome)
+        return run.refuse(reason)
     return True
