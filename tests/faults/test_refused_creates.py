@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from gitbot.errors import ClusterForbidden, ClusterRefused, ConflictError, OutcomeUnknown
+from gitbot.errors import (
+    ClusterError,
+    ClusterForbidden,
+    ClusterRefused,
+    ConflictError,
+    OutcomeUnknown,
+)
 from gitbot.execution.executor_types import Terms
 from gitbot.execution.starts import LONGEST_BACK_OFF
 from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.problem import Freeze
 from gitbot.model.text.instants import Interval
 from gitbot.model.text.names import IntentRef
@@ -285,6 +292,26 @@ def test_a_server_that_stores_another_spec_is_stopped_at_once() -> None:
     assert [verb for verb, _ in stage.cluster.calls] == ["create", "delete"]
     assert stage.cluster.migrations == {}
     assert stage.cluster.where()["one"] == "a"
+
+
+@pytest.mark.parametrize(
+    "error", [ClusterForbidden("no right to delete"), ClusterRefused("a webhook says no", code=403)]
+)
+def test_refused_withdrawal_stops_no_other_move(error: ClusterError) -> None:
+    stage = a_stage()
+    stage.cluster.stuck.add("one")
+
+    def trouble(verb: str, _: str) -> None:
+        if verb == "delete":
+            raise error
+
+    stage.cluster.trouble = trouble
+    apply(stage.shell, max_runtime=400)
+    other = a_move("two", "b", "c", request=RequestId.read("request/db/two"))
+    stage.approve(a_plan(other), branch="two")
+    result = apply(stage.shell, max_runtime=400)
+    assert f"cannot be withdrawn: {error}" in str(result.not_allowed)
+    assert stage.cluster.where() == {"one": "a", "two": "c"}
 
 
 def test_a_lost_race_keeps_no_outcome_that_was_not_written() -> None:

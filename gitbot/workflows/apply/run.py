@@ -399,7 +399,7 @@ def _send(
             return False
     try:
         outcome = perform_effect(run.shell, run.base, effect, run.tickets, run.journal.ledger)
-    except ClusterForbidden as error:
+    except (ClusterForbidden, ClusterRefused) as error:
         if not isinstance(effect, DeleteMigration):
             raise
         return run.refuse(f"{effect.name} cannot be withdrawn: {error}")
