@@ -87,7 +87,8 @@ class Journal:
         check_transitions(self.ledger, fresh)
         changed: dict[str, bytes | None] = {**new_plans}
         if new_plans:  # the ledger grows by plans: those that nobody can approve make room
-            changed |= dict.fromkeys(unneeded_plans(self.seen, self._clock.now()))
+            grown = self.seen.replace(events=(*self.seen.events, *events))
+            changed |= dict.fromkeys(unneeded_plans(grown, self._clock.now()))
             changed |= new_plans
         self.wait_for_turn()
         self._pushed.append(self._clock.now())

@@ -19,8 +19,11 @@ from gitbot.workflows.ask.doctor import repository_checks
 from gitbot.workflows.check import publish
 from gitbot.workflows.ledger import kept_plans
 from gitbot.workflows.ledger.kept_plans import KEPT, unneeded_plans
+from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose import propose
 from tests.doubles.intents import REQUEST, RULE
+from tests.doubles.ledger import MemoryLedgerStore
+from tests.doubles.tiny_cluster import TestClock
 from tests.unit.workflows.story import Story
 
 HOUR = 3600
@@ -138,6 +141,19 @@ def test_the_next_plan_makes_room_and_approved_plans_stay() -> None:
     third = story.open("three", three=texts[1].replace("name: jump,", "name: three,"))
     newest = publish(story.shell, number=third.number).digest
     assert story.store.read().plans.keys() == {approved, newest} - {""}
+
+
+def test_plan_that_a_commit_shows_again_stays() -> None:
+    """Its first record has expired long ago; another plan makes the commit drop such plans."""
+    store, clock = MemoryLedgerStore(), TestClock()
+    first = Journal(store, clock)
+    first.commit((shown("a", time=clock.now()),), {"a": b"{}"})
+    clock.sleep(2 * KEPT)
+    journal = Journal(store, clock)
+    journal.read()
+    again = (shown("a", time=clock.now()), shown("b", pull=2, time=clock.now()))
+    journal.commit(again, {"a": b"{}", "b": b"{}"})
+    assert store.read().plans.keys() == {"a", "b"}
 
 
 def test_a_full_ledger_stops_proposals_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
