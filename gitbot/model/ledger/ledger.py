@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gitbot.model.grouping import grouped
 from gitbot.model.ledger.events import (
     AuditScored,
     ConcernChanged,
@@ -35,6 +36,7 @@ from gitbot.model.ledger.request_id import DrainId, OccurrenceId, RequestId
 from gitbot.model.struct import FrozenStruct, field
 
 HOLD_FILE = "hold.jsonl"
+SUFFIX = ".jsonl"
 
 
 class _Asked:
@@ -49,7 +51,13 @@ class _Asked:
             answers = {}
             self._last = (events, answers)
         if (kind, place) not in answers:
-            found = [e for e in events if isinstance(e, kind) and e.file.startswith(place)]
+            if place.endswith(SUFFIX):
+                # One scan for all files: a pass asks for those of every merged pull request.
+                if SUFFIX not in answers:
+                    answers[SUFFIX] = grouped((event.file, event) for event in events)
+                found = [e for e in answers[SUFFIX].get(place, ()) if isinstance(e, kind)]
+            else:
+                found = [e for e in events if isinstance(e, kind) and e.file.startswith(place)]
             answers[kind, place] = tuple(found)
         return answers[kind, place]
 
@@ -127,7 +135,7 @@ class Ledger(FrozenStruct, frozen=True, kw_only=True):
     def names_below(self, folder: str) -> tuple[str, ...]:
         """The sorted names of a folder's files (`nodes/prod/`), without their suffix."""
         files = {event.file for event in self.of(folder)}
-        return tuple(sorted(file.removeprefix(folder).removesuffix(".jsonl") for file in files))
+        return tuple(sorted(file.removeprefix(folder).removesuffix(SUFFIX) for file in files))
 
 
 def request_file(cluster: str, request: RequestId) -> str:
@@ -143,7 +151,7 @@ def concern_file(cluster: str, concern: str) -> str:
 
 
 def concern_of(event: ConcernChanged) -> str:
-    return event.file.removeprefix(f"concerns/{event.cluster}/").removesuffix(".jsonl")
+    return event.file.removeprefix(f"concerns/{event.cluster}/").removesuffix(SUFFIX)
 
 
 def audit_file(cluster: str) -> str:

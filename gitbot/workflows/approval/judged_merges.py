@@ -36,14 +36,9 @@ def judge_merge(
     decision: Approval | NotApproved,
     facts: MergedPull | None,
 ) -> list[MergeJudged]:
-    """The line about a merge whose reviews were read; none if the ledger says what counted.
-
-    A plan that the ledger has accepted was approved: its reviews can only pause it now.
-    """
+    """The line about a merge whose reviews were read; none if the ledger says what counted."""
     number, cluster = decision.pull_request, shell.cluster_name
     if facts is None or ledger.judged(number, cluster=cluster) is not None:
-        return []
-    if any(_approves(event, number) for event in ledger.requests(cluster)):
         return []
     now = shell.clock.now()
     refused = isinstance(decision, NotApproved)
@@ -71,17 +66,20 @@ def judge_merge(
 def to_write(
     judged: tuple[MergeJudged, ...], ledger: Ledger, events: tuple[LedgerEvent, ...]
 ) -> tuple[MergeJudged, ...]:
-    """The lines that neither the ledger has, nor a move that these events approve says."""
+    """The lines that neither the ledger has, nor a move that these events approve says.
+
+    A plan that the ledger has accepted was approved: its reviews can only pause it now.
+    """
+    if not judged:
+        return ()
+    approved = {
+        event.pull_request
+        for event in (*ledger.requests(judged[0].cluster), *events)
+        if isinstance(event, MoveApproved)
+    }
     return tuple(
         item
         for item in judged
-        if ledger.judged(item.pull_request, cluster=item.cluster) is None
-        and not any(
-            _approves(event, item.pull_request)
-            for event in (*ledger.requests(item.cluster), *events)
-        )
+        if item.pull_request not in approved
+        and ledger.judged(item.pull_request, cluster=item.cluster) is None
     )
-
-
-def _approves(event: LedgerEvent, number: int) -> bool:
-    return isinstance(event, MoveApproved) and event.pull_request == number
