@@ -201,13 +201,13 @@ def _is_released(
         return mark == mark_of(view, maintenance.occurrence)
     if _is_given_up(approved, record, node):
         return True
-    beside = nodes_of(view, maintenance).values() if maintenance.together else (node,)
-    over = all(span.end <= view.now for span in approved.terms.allowed)
-    if not over and not all(_is_done(facts, maintenance, other) for other in beside):
+    together = maintenance.together and any(span.end > view.now for span in approved.terms.allowed)
+    beside = nodes_of(view, maintenance).values() if together else (node,)
+    if not all(_is_done(facts, maintenance, other) for other in beside):
         return False
     if node.state is NodeState.RETURNED:
         return is_ready(facts.nodes[node.node])
-    return node.state is NodeState.READY and _is_done(facts, maintenance, node)
+    return node.state is NodeState.READY
 
 
 def _is_done(facts: ClusterFacts, maintenance: Maintenance, node: NodeRecord) -> bool:

@@ -72,6 +72,10 @@ class ConcernState(StrEnum):
     AUTO = "auto"  # approved by gitbot itself, within policy
 
 
+OBSERVATIONS = frozenset({ConcernState.OBSERVED, ConcernState.UNPLANNED})
+"""States that only say that gitbot saw the concern: its pull request stays as it is."""
+
+
 class Event(Plain, frozen=True, kw_only=True, gc=False):
     """What every line has. The store gives `seq` and `previous` (digest of line seq-1).
 

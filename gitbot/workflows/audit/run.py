@@ -22,7 +22,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.ledger.events import ConcernState
+from gitbot.model.ledger.events import OBSERVATIONS, ConcernState
 from gitbot.model.ledger.ledger import Ledger, concern_of
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.names import CONFIGURATION_FILE, IntentRef
@@ -126,9 +126,6 @@ def run_audit(
     )
 
 
-_SEEN_BROKEN = (ConcernState.OBSERVED, ConcernState.UNPLANNED)
-
-
 def _observed(intents: IntentSet, ledger: Ledger, cluster: str) -> dict[str, int]:
     """Since when the ledger's observations have a rule as broken, by the rule's id."""
     since: dict[str, int] = {}
@@ -136,7 +133,7 @@ def _observed(intents: IntentSet, ledger: Ledger, cluster: str) -> dict[str, int
         name = concern_of(event)
         if event.state is ConcernState.GONE:
             since.pop(name, None)
-        elif event.state in _SEEN_BROKEN:  # others may come after it was clean again
+        elif event.state in OBSERVATIONS:  # others may come after it was clean again
             since.setdefault(name, event.time)
     names = {intent.ref.id: heal_concern(intent.ref) for intent in intents.intents if since}
     return {rule: since[name] for rule, name in names.items() if name in since}

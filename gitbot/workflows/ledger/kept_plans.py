@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from gitbot.errors import InvalidInput, LedgerError
 from gitbot.model.ledger.events import (
+    OBSERVATIONS,
     ConcernChanged,
     ConcernState,
     MergeJudged,
@@ -30,7 +31,6 @@ KEPT_OF_A_PULL = 4
 UNAPPROVED_BYTES = 32 * 1024 * 1024
 """gitbot shows no new plan while the plans that nobody approved have more bytes."""
 
-_OBSERVATIONS = (ConcernState.OBSERVED, ConcernState.UNPLANNED)
 _OPENED = (ConcernState.PROPOSED, ConcernState.OPENED)
 
 
@@ -72,9 +72,8 @@ def unapproved_bytes(ledger: Ledger) -> int:
 
 def no_room(ledger: Ledger, now: int) -> str:
     """Why the ledger takes no new plan, or ""."""
-    unneeded = unneeded_plans(ledger, now)
-    kept = {digest: data for digest, data in ledger.plans.items() if digest not in unneeded}
-    size = unapproved_bytes(ledger.replace(plans=kept))
+    counted = ledger.plans.keys() - unneeded_plans(ledger, now) - _approved(ledger)
+    size = sum(len(ledger.plans[digest]) for digest in counted)
     if size <= UNAPPROVED_BYTES:
         return ""
     return f"the ledger has {size} bytes of plans that nobody approved, {UNAPPROVED_BYTES} allowed"
@@ -128,7 +127,7 @@ def _open(ledger: Ledger, now: int) -> set[str]:
     """Plans of gitbot's own proposals: those of open ones, and what was proposed not long ago."""
     told = [event for event in ledger.events if isinstance(event, ConcernChanged)]
     recent = {event.digest for event in told if now <= event.time + KEPT}
-    last = {event.file: event for event in told if event.state not in _OBSERVATIONS}
+    last = {event.file: event for event in told if event.state not in OBSERVATIONS}
     return recent.union(item.digest for item in last.values() if item.state in _OPENED)
 
 

@@ -321,8 +321,7 @@ def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
         return said(action=Did.NOTHING, reason=refusal, unplanned=is_unplanned(concern, judged))
     if concern.auto and not _owned(run, judged):
         return auto_approve(run, concern, judged)
-    full = "" if judged.digest in run.journal.seen.plans else no_room(run.journal.seen, run.now)
-    if full:
+    if pull is not None and (full := _no_room(run, judged)):
         return said(action=Did.WAITING, reason=full, unplanned=is_unplanned(concern, judged))
     if pull is not None and not can_merge(run, pull):
         closed = _close(run, concern.name, pull, f"it conflicts with {run.shell.base_branch}")
@@ -331,6 +330,14 @@ def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
         pull, record = None, run.record(concern.name)
     if pull is not None:
         return update_proposal(run, concern, judged, pull, record)
+    return _why_later(run, concern, judged, record) or open_proposal(run, concern, judged)
+
+
+def _why_later(
+    run: ProposeRun, concern: Concern, judged: JudgedPlan, record: ConcernRecord
+) -> ConcernReport | None:
+    """Why no pull request opens for a plan now; None if one does."""
+    said = partial(ConcernReport, concern=concern.name)
     if judged.digest in record.closed:
         reason = "this very plan was closed without a merge"
         return said(action=Did.SILENT, reason=reason, digest=judged.digest)
@@ -340,7 +347,14 @@ def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
     if len(run.open_pulls) >= run.base.settings.proposals.max_open:
         reason = f"{len(run.open_pulls)} pull requests are open (maxOpen)"
         return said(action=Did.WAITING, reason=reason)
-    return open_proposal(run, concern, judged)
+    if full := _no_room(run, judged):
+        return said(action=Did.WAITING, reason=full, unplanned=is_unplanned(concern, judged))
+    return None
+
+
+def _no_room(run: ProposeRun, judged: JudgedPlan) -> str:
+    known = run.journal.seen
+    return "" if judged.digest in known.plans else no_room(known, run.now)
 
 
 # Damping
