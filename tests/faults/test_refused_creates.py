@@ -123,7 +123,7 @@ def test_refusal_that_lasts_hours_writes_few_lines(lose: Callable[[Stage], None]
     assert stage.cluster.creates() == [effect_name()]
 
 
-def test_missing_right_is_no_opening_that_a_pass_waits_for() -> None:
+def test_pass_ends_when_only_a_missing_right_is_left() -> None:
     stage = a_stage()
     lose_right(stage)
     began = stage.clock.now()

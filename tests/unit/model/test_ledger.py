@@ -57,7 +57,7 @@ def test_lines_of_every_pull_request_cost_one_scan() -> None:
 
 
 def test_pull_request_of_two_clusters_has_lines_of_each() -> None:
-    """Pull request 1 is not the beginning of 11."""
+    """The name of pull request 1 begins as that of 11 does."""
     ledger = Ledger(events=(*_lines(11), *_lines(1, "lab"), *_lines(1)))
     assert [event.cluster for event in ledger.shown(1, cluster="lab")] == ["lab"]
     assert len(ledger.of(pull_file(1))) == 4
