@@ -22,7 +22,7 @@ ROOMS = {
     "intents": 5_617,
     "kubernetes": 507,
     "kubevirt": 3_050,
-    "model": 3_336,
+    "model": 3_348,
     "planner": 6_960,
     "policy": 4_100,
     "ports": 554,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_145,
-    "workflows": 13_585,
+    "workflows": 13_602,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"
