@@ -5,7 +5,7 @@ Pods do not move once they run: after a crash or a reboot, a node that is back s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gitbot.audit.finding import AuditFinding, about
 from gitbot.constraints.audit_placement import PlacedPod
@@ -23,15 +23,17 @@ _OF_VMS = {"VirtualMachineInstanceReplicaSet", "VirtualMachinePool"}
 _OF_PODS = {"ReplicaSet", "StatefulSet"}
 _PLATFORM = ("kube-system", "kubevirt", "cdi")
 _Owner = tuple[str, NamespacedName]
+_Labels = Mapping[str, Mapping[str, str]]  # of nodes, by name
 
 
 def gathered(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
     """One note for each replica set, pool or StatefulSet with two members or more."""
     instances, world = Instances.of(snapshot), World.of(snapshot)
     members = grouped((_owner(instances, placed), placed) for placed in pods)
+    labels = {node.name: node.labels for node in world.nodes}
     for owner, mine in members.items():
         if owner is not None and len(mine) > 1:
-            yield from _of_workload(world, owner, mine)
+            yield from _of_workload(world, labels, owner, mine)
 
 
 def _owner(instances: Instances, placed: PlacedPod) -> _Owner | None:
@@ -51,13 +53,19 @@ def _owner(instances: Instances, placed: PlacedPod) -> _Owner | None:
     return None
 
 
-def _of_workload(world: World, owner: _Owner, mine: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
-    labels = {node.name: node.labels for node in world.nodes}
-    free = world.feasible(mine[0].pod.replace(node=""))
-    for key, word in ((HOSTNAME, "node"), (ZONE, "zone")):
-        here = _values(labels, key, (placed.node for placed in mine))
+def _of_workload(
+    world: World, labels: _Labels, owner: _Owner, mine: Sequence[PlacedPod]
+) -> Iterator[AuditFinding]:
+    on = [
+        (key, word, here)
+        for key, word in ((HOSTNAME, "node"), (ZONE, "zone"))
+        if len(here := _values(labels, key, (placed.node for placed in mine))) == 1
+    ]
+    # most workloads are spread: only for the others is the scheduler asked, which costs far more
+    free = world.feasible(mine[0].pod.replace(node="")) if on else ()
+    for key, word, here in on:
         others = sorted(_values(labels, key, free) - here)
-        if len(here) == 1 and others:
+        if others:
             (value,) = here
             kind, name = owner
             yield about(
@@ -75,7 +83,5 @@ def _of_workload(world: World, owner: _Owner, mine: Sequence[PlacedPod]) -> Iter
             return  # what is on one node is in one zone, too
 
 
-def _values(
-    labels: Mapping[str, Mapping[str, str]], key: str, nodes: Sequence[str] | Iterator[str]
-) -> set[str]:
+def _values(labels: _Labels, key: str, nodes: Iterable[str]) -> set[str]:
     return {value for node in nodes if (value := labels.get(node, {}).get(key)) is not None}

@@ -68,19 +68,27 @@ def asking(count: int) -> Iterator[dict[str, Any]]:
 
 
 def _others(sizes: Sizes) -> Iterator[dict[str, Any]]:
-    """Pods that are not VMs: three of four by DaemonSets with a node affinity by name."""
+    """Pods that are not VMs: three of four by DaemonSets with a node affinity by name.
+
+    The others are of ReplicaSets, whose members are spread.
+    """
     for number in range(sizes.others):
         on = f"worker-{number % sizes.nodes:05}"
         field = {"key": "metadata.name", "operator": "In", "values": [on]}
+        kind, app = "DaemonSet" if number % 4 else "ReplicaSet", f"agent-{number % 40}"
         nodes = {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [{"matchFields": [field]}]}}}
         yield {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
                 "name": f"other-{number:06}",
-                "namespace": "kube-system",
+                "namespace": "kube-system" if number % 4 else "team-00",
                 "uid": f"other-{number}",
-                "labels": {"app": f"agent-{number % 40}"},
+                "labels": {"app": app},
+                "ownerReferences": [
+                    {"apiVersion": "apps/v1", "kind": kind, "name": app, "uid": app}
+                    | {"controller": True}
+                ],
             },
             "spec": {
                 "nodeName": on,

@@ -12,8 +12,10 @@ import pytest
 from gitbot.audit import AuditFinding, Departure, audit_cluster
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.placement_rule import placement_rules
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.pod import Pod
 from gitbot.model.text.names import IntentRef
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import from_objects
@@ -51,8 +53,8 @@ def replica(number: int) -> KubernetesObject:
     return changed(obj, "metadata", "ownerReferences", value=[owner])
 
 
-def member(number: int) -> tuple[KubernetesObject, ...]:
-    vmi, launcher = vm(f"front-{number}", on=OTHER)
+def member(number: int, on: str = OTHER) -> tuple[KubernetesObject, ...]:
+    vmi, launcher = vm(f"front-{number}", on=on)
     kind = "VirtualMachineInstanceReplicaSet"
     owner = {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": "frontend", "controller": True}
     return changed(vmi, "metadata", "ownerReferences", value=[owner]), launcher
@@ -210,6 +212,22 @@ def test_what_is_planted_is_found_and_nothing_else(name: str) -> None:
 def test_all_of_them_at_once() -> None:
     expected = set().union(*(plant.found for plant in PLANTS.values()))
     assert named(audited(*PLANTS.values())) == expected
+
+
+@pytest.mark.parametrize(("on", "asked"), [(OTHER, 1), ("kni-worker4", 0)])
+def test_scheduler_is_asked_only_about_members_in_one_place(
+    on: str, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions: list[str] = []
+    feasible = World.feasible
+
+    def noted(world: World, pod: Pod) -> tuple[str, ...]:
+        questions.append(pod.name.name)
+        return feasible(world, pod)
+
+    monkeypatch.setattr(World, "feasible", noted)
+    audited(Plant(objects=[member(1), member(2, on)], found=set()))
+    assert len(questions) == asked
 
 
 def test_every_kind_is_planted() -> None:
