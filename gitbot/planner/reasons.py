@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+from gitbot.constraints.scheduler.filters.inter_pod_affinity import incoming_reaches
 from gitbot.constraints.scheduler.filters.node_unschedulable import BY_THEN
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
@@ -136,13 +137,17 @@ def _bound_by(board: PlanState, vm: NamespacedName) -> str:
     The scheduler wants them on the target before the VM's own pod (kube-scheduler,
     plugins/interpodaffinity/filtering.go, satisfyPodAffinity), so each waits for the other.
     """
-    pod, here = board.transit.target_pod(vm), board.place(vm)
+    pod, here, world = board.transit.target_pod(vm), board.place(vm), board.transit.world
     terms = [term for term in pod.affinity.required_pods if term.topology_key == HOSTNAME]
     near = [
         other
-        for other in board.transit.world.pods_on(here)
+        for other in world.pods_on(here)
         if other.labels.get(CREATED_BY) != pod.labels.get(CREATED_BY)
-        and any(term.selector.matches(other.labels) for term in terms)
+        and any(
+            term.selector.matches(other.labels)
+            and incoming_reaches(term, other.namespace, world.state)
+            for term in terms
+        )
     ]
     if not near:
         return ""

@@ -346,3 +346,16 @@ def test_a_label_that_kubevirt_drops_or_that_disarms_it_is_held(
     assert "0 moves, 1 blocked" in answer.out, answer.text
     assert said in answer.out
     assert "[selector-collision]" in answer.out
+
+
+def test_vm_is_not_tied_to_pods_of_a_namespace_that_its_term_does_not_name(tmp_path: Path) -> None:
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "db"}},
+    }
+    tied = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    pool = [node(name) for name in ("n1", "n2", "n3")]
+    elsewhere = vm("db", on="n1", namespace="shop", labels={"app": "db"})
+    said = plan(tmp_path, DRAIN, *pool, elsewhere, vm("app", on="n1", affinity=tied))
+    assert "2 nodes lack the pods that it must be near" in said.out, said.text
+    assert "ties it to" not in said.out
