@@ -163,26 +163,26 @@ def _shown(events: Sequence[LedgerEvent], output: str) -> str:
     from gitbot.published.ledger_lines import LedgerEntryList, line_value  # noqa: PLC0415
     from gitbot.reports import columns, escape  # noqa: PLC0415
 
+    lines = [line_value(event) for event in events]
     if output in ("json", "yaml"):
-        items = [{"file": event.file, **line_value(event)} for event in events]
+        both = zip(events, lines, strict=True)
+        items = [{"file": event.file, **line} for event, line in both]
         return document_text(published({"items": items}, LedgerEntryList), output)
-    rows = [_row(event, line_value(event)) for event in events]
+    rows = [_row(event, line) for event, line in zip(events, lines, strict=True)]
     if output == "name":
         return "".join(f"{escape.plain(it)}\n" for it in dict.fromkeys(row[2] for row in rows))
+    more = {"csv": _AUDITED, "wide": tuple(_MORE)}.get(output, ())
+    every = [
+        [*row, *(_cell(line.get(key, "")) for key in more)]
+        for row, line in zip(rows, lines, strict=True)
+    ]
     if output == "csv":
         text = io.StringIO()
-        audited = [[_cell(line_value(event).get(key, "")) for key in _AUDITED] for event in events]
-        both = zip(rows, audited, strict=True)
-        cells = [map(escape.cell, [*row, *more]) for row, more in both]
+        cells = [map(escape.cell, row) for row in every]
         csv.writer(text, lineterminator="\n").writerows([(*_COLUMNS, *_AUDITED), *cells])
         return text.getvalue()
-
-    head = [title.upper() for title in _COLUMNS]
-    if output == "table":
-        return columns(head, rows) or "no entry\n"
-    more = [[_cell(line_value(event).get(key, "")) for key in _MORE] for event in events]
-    every = [[*row, *cells] for row, cells in zip(rows, more, strict=True)]
-    return columns([*head, *_MORE.values()], every) or "no entry\n"
+    head = [title.upper() for title in _COLUMNS] + [_MORE[key] for key in more]
+    return columns(head, every) or "no entry\n"
 
 
 def _cell(value: Any) -> str:

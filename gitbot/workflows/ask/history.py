@@ -54,6 +54,8 @@ def history(ledger: Ledger, cluster: str, query: Query) -> tuple[LedgerEvent, ..
 
 def unknown_names(ledger: Ledger, cluster: str, query: Query) -> Iterator[tuple[str, list[str]]]:
     """VM and node of the query that no line names, each with the names that lines have."""
+    if not (query.vm or query.node):
+        return
     vms: set[str] = set()
     nodes: set[str] = set()
     for event in ledger.events:
@@ -77,14 +79,15 @@ def of_labels(
 
 
 def _matches(event: LedgerEvent, query: Query) -> bool:
+    asked = query.everything or isinstance(event, RequestEvent | UnknownEvent)
+    if not (asked and query.since <= event.time < query.until):
+        return False  # before the line is encoded, which takes most of the time
     line = line_value(event)
     vm = line.get("vm", "")
     people = {line.get("author"), line.get("merger"), *line.get("approvers", ())}
     places = _places(event, line)
-    moved = bool(vm) and isinstance(event, RequestEvent)
     return (
-        query.since <= event.time < query.until
-        and (query.everything or moved or isinstance(event, UnknownEvent))
+        (query.everything or bool(vm) or isinstance(event, UnknownEvent))
         and (not query.namespace or (vm and NamespacedName.parse(vm).namespace == query.namespace))
         and (not query.vm or query.vm in (vm, NamespacedName.parse(vm).name))
         and (not query.node or query.node in places)
