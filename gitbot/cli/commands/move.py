@@ -52,8 +52,8 @@ def move(
     from gitbot.workflows.author import NewIntent  # noqa: PLC0415 - keeps --help quick
 
     with author_shell(writing) as (shell, snapshot, zone_name):
-        vms = (*vms, *_labelled(snapshot, labels, namespace)) if labels else vms
-        found = _resolved(snapshot, vms, namespace)
+        labelled = _labelled(snapshot, labels, namespace) if labels else ()
+        found = _resolved(snapshot, vms, namespace, labelled)
         names = [vm.name for vm in found]
         target = {"node": node} if node else {"zone": zone} if zone else {}
         where = f"to {node or f'zone {zone}'}" if target else "to another node"
@@ -79,32 +79,35 @@ def _deadline(before: str | None, zone: str, *, now: int) -> str:
     return format_instant(time_ahead("--before", before, zone, now=now)) if before else ""
 
 
-def _labelled(snapshot: ClusterSnapshot, labels: str, namespace: str) -> tuple[str, ...]:
+def _labelled(snapshot: ClusterSnapshot, labels: str, namespace: str) -> tuple[NamespacedName, ...]:
     """The VMs with these labels. The request names them, so that the review shows each."""
     from gitbot.kubernetes.objects import labels_of, name_of  # noqa: PLC0415 - keeps --help quick
 
     matcher = read_selector(labels)
     return tuple(
-        name_of(vmi).name
+        name_of(vmi)
         for vmi in snapshot.of("VirtualMachineInstance")
         if matcher.matches(labels_of(vmi)) and namespace in ("", name_of(vmi).namespace)
     )
 
 
 def _resolved(
-    snapshot: ClusterSnapshot, texts: tuple[str, ...], namespace: str
+    snapshot: ClusterSnapshot,
+    texts: tuple[str, ...],
+    namespace: str,
+    labelled: tuple[NamespacedName, ...],
 ) -> list[NamespacedName]:
-    """The VMs, each once, all in one namespace. Raises UsageError."""
+    """The VMs of the words and the labelled ones, each once, in one namespace; else UsageError."""
     from gitbot.cli.commands.explain import resolve  # noqa: PLC0415 - keeps --help quick
     from gitbot.constraints.explanation import Explainer  # noqa: PLC0415
 
-    if not texts:
+    if not texts and not labelled:
         raise UsageError("no VM is meant", hint="give vm/NAME, or -l with labels that VMs have")
     explainer = Explainer(snapshot)
     found = dict.fromkeys(resolve(explainer, text, namespace) for text in texts)
     if any(kind != "vm" for kind, _ in found):
         raise UsageError("only VMs can be moved", hint="give vm/NAME")
-    vms = [name for _, name in found]
+    vms = list(dict.fromkeys([*(name for _, name in found), *labelled]))
     spaces = sorted({vm.namespace for vm in vms})
     if len(spaces) > 1:
         raise UsageError(

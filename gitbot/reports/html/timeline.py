@@ -6,7 +6,7 @@ each zone that VMs leave is one. Whole pixels; the template draws it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gitbot.calendar import clock_time, local_text
@@ -15,11 +15,12 @@ from gitbot.model.grouping import grouped
 from gitbot.model.ledger.request_id import DrainId, ReturnId
 from gitbot.model.plan.plan import Move
 from gitbot.model.text.instants import FOREVER, Interval
-from gitbot.model.text.wording import counted, first_of, shortened
+from gitbot.model.text.wording import counted, shortened
 from gitbot.reports import escape
 from gitbot.reports.conditions import starts_of
 from gitbot.reports.diff import Diff
 from gitbot.reports.sentence import memory
+from gitbot.reports.waits import awaited
 
 WIDTH = 960
 MAX_LANES = 40
@@ -198,7 +199,7 @@ def _edges(time: Interval) -> tuple[int, int]:
 def _drawn(
     diff: Diff, lanes: dict[str, tuple[Move, ...]], scale: _Scale, *, by_zone: bool, top: int
 ) -> Iterator[Lane]:
-    names = {move.ref: str(move.vm.namespaced_name) for move in diff.plan.moves}
+    waits = awaited(diff.plan)
     y = top + _GAP
     for label, moves in lanes.items():
         bars: list[Bar] = []
@@ -207,9 +208,7 @@ def _drawn(
             time = _times(diff, move)
             row = next((index for index, end in enumerate(free) if end <= time.start), len(free))
             free[row : row + 1] = [time.end]
-            waits = [f"{move.to.node} is back"] if move.after_return else []
-            waits += [names[ref] for ref in move.after or () if ref in names]
-            bars.append(_bar(diff, move, waits, scale, y=y + row * _ROW))
+            bars.append(_bar(diff, move, waits.get(move.ref, ""), scale, y=y + row * _ROW))
         height = len(free) * _ROW
         nodes = len({move.source.node for move in moves})
         more = f" ({counted(nodes, 'node')})" if by_zone else ""
@@ -224,10 +223,10 @@ def _drawn(
         y += height + _GAP
 
 
-def _bar(diff: Diff, move: Move, waits: Sequence[str], scale: _Scale, *, y: int) -> Bar:
+def _bar(diff: Diff, move: Move, waits: str, scale: _Scale, *, y: int) -> Bar:
     time, zone = _times(diff, move), diff.outlook.zone
     begins, ends = (local_text(instant, zone).split()[-1] for instant in _edges(time))
-    after = f", after {first_of(waits, 2)}" if waits else ""
+    after = f", after {waits}" if waits else ""
     x = scale.x(time.start)
     width = max(3, scale.x(time.end) - x - 1)
     name = escape.plain(

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gitbot.simulation.building import machine, namespace
+from tests.doubles.customapp import jumpbox_machine
 from tests.doubles.intents import CONFIGURATION, HEAD
 from tests.unit.cli.desk import Desk, at_desk
 
@@ -252,3 +254,16 @@ def test_move_of_which_one_vm_is_there_opens_a_pull_request(desk: Desk) -> None:
     )
     said = desk.gitbot("move", "jumpbox", other, "--to", "kni-worker4")
     assert (said.code, "pull request #1" in said.out) == (0, True), said.text
+
+
+def test_move_by_labels_leaves_namesakes_of_other_namespaces_alone(desk: Desk) -> None:
+    cluster, own = desk.loop.cluster, jumpbox_machine()
+    spec = own["spec"]["template"]["spec"]
+    namesake = machine("jumpbox", namespace="shop", labels={"app": "other"}, spec=spec)
+    cluster.apply([namespace("shop"), namesake])
+    cluster.run_until(cluster.engine.idle, limit=3600)
+    said = desk.gitbot("move", "-l", "kubevirt.io/domain=jumpbox", "--away", "--dry-run")
+    assert "  namespace: customapp\n" in said.out, said.text
+    assert "    names:\n    - jumpbox\n" in said.out
+    both = desk.gitbot("move", "-l", "kubevirt.io/domain in (jumpbox,other)", "vm/jumpbox")
+    assert "vm jumpbox is in namespaces customapp, shop" in both.err

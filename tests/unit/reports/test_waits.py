@@ -34,7 +34,7 @@ def test_a_node_that_must_be_back_and_a_move_before_it() -> None:
     picture = timeline(shown)
     assert picture is not None
     (name,) = [bar.name for lane in picture.lanes for bar in lane.bars if "mssql-d" in bar.name]
-    assert name.endswith(f"after {SECOND.to.node} is back, {FIRST.vm.namespaced_name}")
+    assert name.endswith(f"after {WORDS}")
 
 
 def test_a_window_that_is_not_open_yet() -> None:
