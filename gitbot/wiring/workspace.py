@@ -103,7 +103,12 @@ class Workspace:
                 cluster.close()
 
     def read_only(self, name: str, read: Callable[[], ClusterSnapshot]) -> None:
-        """Use this snapshot instead of a cluster: nothing else is read, and nothing is written."""
+        """Use this snapshot instead of a cluster: nothing else is read, and nothing is written.
+
+        The connection to that cluster is closed.
+        """
+        if isinstance(replaced := self.clusters.get(name), LazyCluster):
+            replaced.close()
         self.clusters[name] = PublishedCluster(name, read, self.clock)
 
 

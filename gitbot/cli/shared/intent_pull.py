@@ -87,7 +87,6 @@ def author_shell(writing: Writing) -> Iterator[tuple[RunContext, ClusterSnapshot
         progress.begins("reading the cluster")
         snapshot = shell.cluster.snapshot()
         progress.begins("")
-        workspace.close()
         workspace.read_only(cluster, lambda: snapshot)  # the check reads the cluster no second time
         shell = replace(shell, cluster=workspace.cluster(cluster))
         yield shell, snapshot, (configured and configured.time_zone) or ""

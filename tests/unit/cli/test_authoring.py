@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.lazy_cluster import LazyCluster
 from gitbot.calendar import clock_time
 from gitbot.model.text.instants import parse_instant
 from gitbot.ports.forge import PullRequest
@@ -293,3 +294,18 @@ spec:
     assert "window firmware: 1 of 2 nodes can be emptied: kni-worker; not kni-worker4\n" in said.out
     assert "\ncordon: gitbot cordons kni-worker before the first move off it; " in said.out
     assert "\nhome: kni-worker (1 VM); " in said.out
+
+
+def test_author_closes_the_connection_that_it_has_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+    close = LazyCluster.close
+
+    def noted(cluster: LazyCluster) -> None:
+        closed.append(cluster.name)
+        close(cluster)
+
+    monkeypatch.setattr(LazyCluster, "close", noted)
+    assert desk.gitbot("move", "vm/jumpbox", "--away", "--dry-run").code == 0
+    assert closed == [desk.loop.cluster.name]

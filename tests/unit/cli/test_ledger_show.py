@@ -8,6 +8,7 @@ import pytest
 
 from gitbot.model.ledger.events import LedgerEvent
 from gitbot.published import ledger_lines
+from gitbot.published.document import encoded
 from tests.unit.cli.desk import Desk, at_desk
 from tests.unit.cli.test_undo import record
 
@@ -25,7 +26,6 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
     """How often each line was encoded, by its number."""
     counts: Counter[int] = Counter()
-    encoded = ledger_lines.encoded
 
     def counted(event: LedgerEvent) -> object:
         counts[event.seq] += 1
