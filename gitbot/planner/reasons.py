@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from gitbot.constraints.scheduler.filters.inter_pod_affinity import incoming_reaches
 from gitbot.constraints.scheduler.filters.node_unschedulable import BY_THEN
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
@@ -138,6 +137,7 @@ def _bound_by(board: PlanState, vm: NamespacedName) -> str:
     plugins/interpodaffinity/filtering.go, satisfyPodAffinity), so each waits for the other.
     """
     pod, here, world = board.transit.target_pod(vm), board.place(vm), board.transit.world
+    labels_of = world.state.facts.labels_of_namespace
     terms = [term for term in pod.affinity.required_pods if term.topology_key == HOSTNAME]
     near = [
         other
@@ -145,7 +145,7 @@ def _bound_by(board: PlanState, vm: NamespacedName) -> str:
         if other.labels.get(CREATED_BY) != pod.labels.get(CREATED_BY)
         and any(
             term.selector.matches(other.labels)
-            and incoming_reaches(term, other.namespace, world.state)
+            and term.reaches(other.namespace, labels_of(other.namespace))
             for term in terms
         )
     ]
