@@ -12,9 +12,9 @@ ROOMS = {
     "__init__": 3,
     "__main__": 85,
     "adapters": 7_440,
-    "audit": 1_756,
+    "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_244,
+    "cli": 8_246,
     "constraints": 10_386,
     "documents": 2_500,
     "errors": 103,
@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_050,
     "model": 3_348,
-    "planner": 6_960,
+    "planner": 6_963,
     "policy": 4_100,
     "ports": 554,
     "published": 1_961,
@@ -32,8 +32,8 @@ ROOMS = {
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_343,
-    "wiring": 1_145,
-    "workflows": 13_602,
+    "wiring": 1_147,
+    "workflows": 13_605,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"
