@@ -41,8 +41,10 @@ def main() -> NoReturn:
 def _run() -> NoReturn:
     try:
         _on(signal.SIGTERM, signal.default_int_handler)
+        from gitbot.adapters.hidden_secrets import hide_secrets  # noqa: PLC0415 - as below
         from gitbot.cli.main import main as run  # noqa: PLC0415 - after the signal handlers above
 
+        hide_secrets()
         run()
     except KeyboardInterrupt:  # while it began, or while it said how it ended
         sys.stderr.write("interrupted\n")
