@@ -29,10 +29,12 @@ def bound(facts: ProblemIndex, drafts: Sequence[Draft], moves: Sequence[Move]) -
     """
     least = sum(draft.least for draft in drafts)
     proof = _proof(drafts) if least == len(moves) else OptimalityProof.NONE
+    if proof is OptimalityProof.NONE and facts.questions[False]:
+        proof = OptimalityProof.CUT
     if least < len(moves):
         seconds = sorted(move.estimated_seconds for move in moves)[:least]
-        slots = facts.problem.limits.slots
-        return Bound(moves=least, seconds=max([-(-sum(seconds) // slots), *seconds[-1:]]))
+        most = max([-(-sum(seconds) // facts.problem.limits.slots), *seconds[-1:]])
+        return Bound(moves=least, seconds=most, proof=proof)
     return Bound(moves=least, seconds=_seconds(facts, moves), proof=proof)
 
 

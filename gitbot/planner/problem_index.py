@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -58,6 +59,8 @@ class ProblemIndex:
     """The moves that found no order in an earlier round: request id and VM."""
     searched: dict[object, Any] = field(default_factory=dict)
     """What exact searches found, by what they were asked."""
+    questions: Counter[bool] = field(default_factory=Counter)
+    """How much the exact searches asked that came to their end, and those that did not."""
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> ProblemIndex:

@@ -161,7 +161,7 @@ class LowerBound(Part, frozen=True):
 
     moves: Count
     seconds: Count
-    proof: Literal["", "counted", "searched"] = ""
+    proof: Literal["", "counted", "searched", "cut"] = ""
 
 
 class MinimisedAmount(Part, frozen=True):

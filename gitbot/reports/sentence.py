@@ -70,6 +70,8 @@ def objective(plan: PlacementPlan) -> str:
         case _:
             fewer = counted(least, "move")
             known = f"no plan has fewer than {fewer}, or takes less than {seconds} s"
+    if plan.bound.proof is OptimalityProof.CUT:
+        known += "; the search ended at its budget: a better plan may exist"
     return f"minimised in this order: {words}; {known}"
 
 

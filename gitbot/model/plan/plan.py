@@ -140,9 +140,13 @@ class Wave:
 
 
 class OptimalityProof(StrEnum):
-    """How it is known that no plan has fewer moves: counted, searched completely, or not at all."""
+    """How it is known that no plan has fewer moves: counted, searched completely, or not at all.
+
+    CUT: not at all, as a search ended at its budget.
+    """
 
     NONE = ""
+    CUT = "cut"
     COUNTED = "counted"
     SEARCHED = "searched"
 

@@ -33,6 +33,9 @@ WORST: Cost = (1 << 62, 0, 0)
 QUESTIONS = 75_000
 """Approximate evaluation budget of one search; deterministic across machines."""
 
+PLAN_QUESTIONS = 100_000
+"""The budget of all searches of one plan: about two seconds."""
+
 COST_OF_UNKNOWN = 10
 """An answer that is not cached costs so many units of the budget."""
 
@@ -97,11 +100,14 @@ def shortest(
     """The sequence of least cost, if that is below `below`. Ties are broken by the offers' order.
 
     The measures see the places of the VMs in `scope`. Every sequence leaves at least `left` undone.
-    After QUESTIONS evaluations it returns the best sequence seen, unproven.
+    After QUESTIONS evaluations, or PLAN_QUESTIONS with those of earlier searches for the plan, it
+    returns the best sequence seen, unproven.
     """
     with board.trial():
         search = _Search(board, movers, legs, tuple(scope), below=below, left=left)
-        return search.run()
+        found = search.run()
+    board.facts.questions[found.proven] += search.asked
+    return found
 
 
 class _Search:
@@ -124,6 +130,7 @@ class _Search:
         self.queue: list[_SearchNode] = []
         self.tickets = 0
         self.asked = 0
+        self.limit = min(QUESTIONS, PLAN_QUESTIONS - board.facts.questions.total())
         self.trail = UndoPath(board)
         self.openings = Openings(board, movers)
         self.memory = [board.memory(vm) for vm in movers]
@@ -138,7 +145,7 @@ class _Search:
         self.open = cache(self._open_to)
 
     def run(self) -> Found:
-        """Open ways until one ends, none is left, or QUESTIONS are asked.
+        """Open ways until one ends, none is left, or all that may be asked is asked.
 
         `asked` grows with each way that is opened, and an opened way adds finitely many to the
         queue: at most one for each mover, offer and node, and once more when its choice is ranked.
@@ -148,7 +155,7 @@ class _Search:
             way = heapq.heappop(self.queue)
             if way.ended:
                 return way.found(proven=True)
-            if self.asked >= QUESTIONS or self.board.onlooker.stopped():
+            if self.asked >= self.limit or self.board.onlooker.stopped():
                 ends = [item for item in self.queue if item.ended]
                 return min(ends).found(proven=False) if ends else Found(path=None, proven=False)
             if way.choice is not None:

@@ -9,8 +9,10 @@ import pytest
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.moves.migration_state import MigrationState
+from gitbot.constraints.replay.replay import replay
 from gitbot.constraints.rules.worsening import total
 from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
+from gitbot.model.plan.plan import OptimalityProof
 from gitbot.model.plan.problem import EmptyNodes, HealRule, PlacementProblem
 from gitbot.model.text.names import IntentRef
 from gitbot.planner.problem_index import ProblemIndex
@@ -18,6 +20,7 @@ from gitbot.planner.search import exact
 from gitbot.planner.search.move_cache import KnownMoves
 from gitbot.planner.search.reachability import Openings
 from gitbot.planner.state.plan_state import PlanState
+from gitbot.reports.sentence import objective
 from tests.doubles.problems import HOSTNAME, node, problem, request
 from tests.laws.test_same_bytes import GIB, SIZES, resident
 from tests.laws.tiny import problem_of, tiny
@@ -103,3 +106,24 @@ def test_the_amount_of_a_rule_is_that_of_its_breaches() -> None:
 
 def test_a_long_search_that_knows_most_answers_goes_on() -> None:
     assert shortfall(tiny(1_004_263)) == ""
+
+
+def test_searches_of_one_plan_share_a_budget_and_a_plan_that_is_cut_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+    run = exact._Search.run
+
+    def counted(self: exact._Search) -> exact.Found:
+        found = run(self)
+        asked.append(self.asked)
+        return found
+
+    monkeypatch.setattr(exact._Search, "run", counted)
+    monkeypatch.setattr(exact, "PLAN_QUESTIONS", 2_000)
+    case = full()
+    cut = planned(case)
+    assert len(asked) > 1
+    assert sum(asked) < 2_000 + len(asked) * NODES * len(case.snapshot.of("Pod"))
+    assert (cut.bound.proof, replay(case, cut)) == (OptimalityProof.CUT, ())
+    assert objective(cut).endswith("the search ended at its budget: a better plan may exist")
