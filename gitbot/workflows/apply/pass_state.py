@@ -39,7 +39,7 @@ class PassState:
     ends_at: int
     older: str = ""  # why the ledger cannot be trusted
     anchored: str | None = ""  # the cluster's anchor of the ledger; None: it cannot be written
-    known: ClusterSnapshot | None = None  # from just before; see `apply`
+    known: ClusterSnapshot | None = None  # see `apply`
     approvals_key: tuple[str, int] = ("", 0)
     approvals_at: int = 0
     judged: bool = False

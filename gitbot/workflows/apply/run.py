@@ -24,6 +24,7 @@ from gitbot.execution.executor_types import (
     Steps,
 )
 from gitbot.execution.next_steps import next_steps
+from gitbot.execution.request_records import fold_requests
 from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
@@ -93,10 +94,10 @@ def apply(
 
     If `start` is False, nothing new starts: gitbot watches and recalls running moves. The pass
     waits for an opening within `wait_for_opening` seconds, because the next pass may be late.
-    `on_look` gets every snapshot, `on_report` shows news to people. `known` is a snapshot from just
-    before: it is enough to see that there is nothing to do. Raises InvalidInput at its end
-    if the base branch has errors, RepositoryError if it was rewritten, and ForgeError if the forge
-    could not be read.
+    `on_look` gets every snapshot, `on_report` shows news to people. `known` is a snapshot from the
+    start of this pass: it is enough to see that there is nothing to do. Raises InvalidInput at its
+    end if the base branch has errors, RepositoryError if it was rewritten, and ForgeError if the
+    forge could not be read.
     """
     run = _begin(shell, on_look, on_report, ends_at=shell.clock.now() + max_runtime)
     run.known = known
@@ -256,11 +257,15 @@ def _run_step(run: PassState, *, start: bool) -> _NextLook:
 
 
 def _is_idle(run: PassState, known: ClusterSnapshot) -> bool:
-    """Whether a snapshot from just before shows that nothing is to be done or recorded.
+    """Whether a snapshot from the start of this pass shows that nothing is to be done or recorded.
 
     gitbot concludes nothing else from it: it decides anything to do on a new one. A move that waits
     for the cluster, and not for a time, may start on a new one.
     """
+    records = fold_requests(run.journal.ledger, run.shell.cluster_name).values()
+    moves = [move for item in records for move in item.moves.values() if not move.final]
+    if any(move.in_flight or run.stop for move in moves):
+        return False  # the whole decision could only say so, too
     view = _view(run, known)
     if run.belief.doubt(known, view.now):
         return False

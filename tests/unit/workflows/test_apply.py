@@ -292,6 +292,25 @@ def test_a_pass_that_is_asked_to_end_while_it_looks_announces_nothing(stage: Sta
     assert apply(shell, on_look=asked.append).did_nothing
 
 
+@pytest.mark.parametrize("state", ["running", "stopped"])
+def test_busy_pass_decides_on_new_snapshots_only(stage: Stage, state: str) -> None:
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    stage.cluster.stuck.add("one")
+    stage.cluster.flag = "lunch" if state == "stopped" else None
+    apply(stage.shell, max_runtime=0)
+    assert stage.states()[-1] == ("1 approved" if state == "stopped" else "1 created")
+    known, looks = stage.cluster.snapshot(), list[ClusterSnapshot]()
+    apply(stage.shell, max_runtime=0, known=known, on_look=looks.append)
+    assert len(looks) == 1
+    assert looks[0] is not known
+
+
+def test_idle_pass_needs_no_new_snapshot(stage: Stage) -> None:
+    known, looks = stage.cluster.snapshot(), list[ClusterSnapshot]()
+    apply(stage.shell, known=known, on_look=looks.append)
+    assert looks == [known]
+
+
 def test_a_pass_that_is_asked_to_end_sends_and_reports_nothing_more(stage: Stage) -> None:
     stage.approve(a_plan(a_move("one", "a", "c")))
     told: list[int] = []
