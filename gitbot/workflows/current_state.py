@@ -24,7 +24,7 @@ from gitbot.workflows.core.stop_conditions import (
     outdated,
     standstill,
 )
-from gitbot.workflows.ledger.anchor import read_anchor
+from gitbot.workflows.ledger.anchor import Anchor, read_anchor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +56,13 @@ def read_current_state(
     *,
     snapshot: ClusterSnapshot | None = None,
     base: RevisionEngine | None = None,
+    anchor: Anchor | None = None,
     unread: str = "",
 ) -> CurrentState:
     """`base` is what to look at, if the tip of the base branch has errors.
 
     `unread` says why the cluster cannot be read: then base branch, ledger and forge are read alone.
+    `anchor` was read earlier in the same pass.
     """
     head = shell.repository.commit(shell.base_branch).id
     check_history(shell, ledger, head)
@@ -71,7 +73,7 @@ def read_current_state(
     elif snapshot is None:
         snapshot, now = shell.cluster.snapshot(), shell.clock.now()
     approvals = read_approvals(shell, base, ledger)
-    stop = why_nothing_starts(shell, ledger, ask_cluster=not unread)
+    stop = why_nothing_starts(shell, ledger, anchor, ask_cluster=not unread)
     view = base.view(snapshot, ledger, approvals.approved, now=now, stop=stop)
     return CurrentState(
         base=base,
@@ -85,12 +87,14 @@ def read_current_state(
     )
 
 
-def why_nothing_starts(shell: RunContext, ledger: Ledger, *, ask_cluster: bool = True) -> str:
+def why_nothing_starts(
+    shell: RunContext, ledger: Ledger, anchor: Anchor | None = None, *, ask_cluster: bool = True
+) -> str:
     """What `apply` would say: ledger, anchors, flags, clocks. Raises ForgeError."""
     # an anchor never lies ahead of the ledger that is read after it; this one was read before
     stop = outdated(ledger, shell.cluster_name)
     if not stop:
-        anchor = read_anchor(shell, ask_cluster=ask_cluster)
+        anchor = anchor or read_anchor(shell, ask_cluster=ask_cluster)
         if anchor.stop(ledger):
             stop = anchor.stop(shell.ledger_store.read())
     stop = stop or ledger_stop(ledger, shell.cluster_name) or forge_skew(shell)

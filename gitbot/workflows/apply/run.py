@@ -61,6 +61,7 @@ from gitbot.workflows.core.stop_conditions import (
     outdated,
 )
 from gitbot.workflows.ledger.anchor import (
+    Anchor,
     mark_cluster,
     read_anchor,
     write_cluster_anchor,
@@ -89,18 +90,19 @@ def apply(
     on_look: OnLook | None = None,
     on_report: OnReport | None = None,
     known: ClusterSnapshot | None = None,
+    anchor: Anchor | None = None,
 ) -> ApplyResult:
     """One pass: until nothing more can start or end, or `max_runtime` seconds are over.
 
     If `start` is False, nothing new starts: gitbot watches and recalls running moves. The pass
     waits for an opening within `wait_for_opening` seconds, because the next pass may be late.
     `on_look` gets every snapshot, `on_report` shows news to people. `known` is a snapshot from the
-    start of this pass: it is enough to see that there is nothing to do. Raises InvalidInput at its
-    end if the base branch has errors, RepositoryError if it was rewritten, and ForgeError if the
-    forge could not be read.
+    start of this pass: it is enough to see that there is nothing to do. `anchor` was read then.
+    Raises InvalidInput at its end if the base branch has errors, RepositoryError if it was
+    rewritten, and ForgeError if the forge could not be read.
     """
-    run = _begin(shell, on_look, on_report, ends_at=shell.clock.now() + max_runtime)
-    run.known = known
+    run = _begin(shell, anchor, ends_at=shell.clock.now() + max_runtime)
+    run.known, run.on_look, run.on_report = known, on_look, on_report
     said = run.journal.written
     try:
         while True:
@@ -175,13 +177,11 @@ def opens_soon(run: PassState, within: int) -> int:
     return min(times) if times and not run.stop else 0
 
 
-def _begin(
-    shell: RunContext, on_look: OnLook | None, on_report: OnReport | None, *, ends_at: int
-) -> PassState:
+def _begin(shell: RunContext, anchor: Anchor | None, *, ends_at: int) -> PassState:
     journal = Journal(shell.ledger_store, shell.clock)
     unread: ForgeError | None = None
     try:
-        anchor = read_anchor(shell)
+        anchor = anchor or read_anchor(shell)
     except ForgeError as error:
         anchor, unread = read_anchor(shell, ask_forge=False), error
     ledger = journal.read()
@@ -199,8 +199,6 @@ def _begin(
         ends_at=ends_at,
         older=older,
         anchored=None if older else anchor.head,
-        on_look=on_look,
-        on_report=on_report,
     )
     run.anchored = write_cluster_anchor(shell, journal, run.anchored)
     if not older:

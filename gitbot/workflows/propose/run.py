@@ -44,6 +44,7 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan
 from gitbot.workflows.core.stop_conditions import LedgerStop
 from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
+from gitbot.workflows.ledger.anchor import Anchor
 from gitbot.workflows.ledger.kept_plans import no_room
 from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose.concerns import (
@@ -83,9 +84,14 @@ WEEK = 7 * DAY  # seconds for which a finished request keeps its file
 PLANNED_AGAIN = 3_600  # seconds until a concern is planned again that took too long
 
 
-def propose(shell: RunContext, *, snapshot: ClusterSnapshot | None = None) -> ProposeResult:
-    """Open, renew and close the bot's pull requests; writes nothing twice."""
-    run = _begin(shell, snapshot)
+def propose(
+    shell: RunContext, *, snapshot: ClusterSnapshot | None = None, anchor: Anchor | None = None
+) -> ProposeResult:
+    """Open, renew and close the bot's pull requests; writes nothing twice.
+
+    `snapshot` and `anchor` were read earlier in the same pass.
+    """
+    run = _begin(shell, snapshot, anchor)
     newer = unknown_events_reason(run.sources.ledger, shell.cluster_name)
     if newer:
         shell.say(f"nothing is proposed: {newer}")
@@ -126,9 +132,11 @@ def _meaningless(run: ProposeRun) -> list[ConcernReport]:
     )
 
 
-def _begin(shell: RunContext, snapshot: ClusterSnapshot | None) -> ProposeRun:
+def _begin(
+    shell: RunContext, snapshot: ClusterSnapshot | None, anchor: Anchor | None
+) -> ProposeRun:
     journal = Journal(shell.ledger_store, shell.clock)
-    seen = read_current_state(shell, journal.read(), snapshot=snapshot)
+    seen = read_current_state(shell, journal.read(), snapshot=snapshot, anchor=anchor)
     if isinstance(seen.stop, LedgerStop):  # what it lost would be proposed once more
         raise LedgerError(str(seen.stop))
     sources = ConcernSources.of(seen)

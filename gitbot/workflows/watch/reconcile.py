@@ -17,7 +17,7 @@ from gitbot.workflows.core.published_snapshots import Pack, publish_snapshot
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.core.stop_conditions import LedgerStop, forge_skew
 from gitbot.workflows.current_state import read_current_state
-from gitbot.workflows.ledger.anchor import read_anchor, write_forge_anchor
+from gitbot.workflows.ledger.anchor import Anchor, read_anchor, write_forge_anchor
 from gitbot.workflows.ledger.writer import retried
 from gitbot.workflows.propose import ProposeResult, not_planned, propose
 
@@ -62,13 +62,17 @@ def reconcile(
         base = shell.read_base(base_head(shell))
         publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
         publisher.publish(snapshot)
-        if _lost_ledger(shell):  # no plan, no proposal and no line without what it lost
-            return publisher.ended(_only_apply(shell, max_runtime))
+        anchor = read_anchor(shell)  # first: it never lies ahead of a ledger that is read after it
+        why = anchor.stop(shell.ledger_store.read())
+        if why and isinstance(why, LedgerStop):
+            # no plan, no proposal and no line without what the ledger lost
+            return publisher.ended(_only_apply(shell, max_runtime, anchor))
+        known = None if anchor.trouble else anchor  # an answer that failed may come the next time
         retried(lambda: _record_audit(shell, snapshot, base))
         pulls = refresh_pulls(shell, snapshot=snapshot, every=every_pull)
         if shell.interrupted():
             return publisher.ended(ApplyResult(interrupted=True), pulls)
-        proposed = retried(lambda: propose(shell, snapshot=snapshot))
+        proposed = retried(lambda: propose(shell, snapshot=snapshot, anchor=known))
     except (InvalidInput, ForgeError, RepositoryError):
         # what has begun is still observed and recalled: its window may close during the trouble
         _only_apply(shell, max_runtime)
@@ -80,11 +84,12 @@ def reconcile(
         on_look=publisher.refresh,
         on_report=write_dashboard,
         known=snapshot,
+        anchor=known,
     )
     after = ProposeResult()
     if not (applied.did_nothing or applied.interrupted):
         publisher.publish(fresh := shell.cluster.snapshot())
-        after = retried(lambda: propose(shell, snapshot=fresh))
+        after = retried(lambda: propose(shell, snapshot=fresh, anchor=known))
         _show(shell, applied, after)
     return ReconcileResult(
         snapshot_published=publisher.wrote,
@@ -115,15 +120,8 @@ def apply_and_report(
     return replace(result, not_planned=not_planned(shell, seen, shell.own_pulls()))
 
 
-def _only_apply(shell: RunContext, max_runtime: int) -> ApplyResult:
-    return apply(shell, max_runtime=max_runtime, on_report=write_dashboard)
-
-
-def _lost_ledger(shell: RunContext) -> str:
-    """Why the ledger is not the one that gitbot wrote; "" if it is."""
-    anchor = read_anchor(shell)  # first: it never lies ahead of a ledger that is read after it
-    why = anchor.stop(shell.ledger_store.read())
-    return why if isinstance(why, LedgerStop) else ""
+def _only_apply(shell: RunContext, max_runtime: int, anchor: Anchor | None = None) -> ApplyResult:
+    return apply(shell, max_runtime=max_runtime, on_report=write_dashboard, anchor=anchor)
 
 
 def _is_unsure(

@@ -1,5 +1,9 @@
 """A request that evens out: proposed, merged, carried out once; nothing where nodes are even."""
 
+from collections.abc import Mapping
+
+import pytest
+
 from gitbot.workflows.check import publish
 from gitbot.workflows.watch import reconcile
 from tests.doubles.intents import HEAD
@@ -28,6 +32,23 @@ def test_what_is_merged_on_the_base_branch_is_proposed_and_carried_out_once() ->
     before = story.writes()
     assert reconcile(story.shell).did_nothing
     assert (story.writes(), story.pulls()) == (before, ())
+
+
+def test_pass_that_proposes_applies_and_proposes_reads_the_anchor_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin(even=EVEN)
+    reconcile(story.shell)
+    story.merge()
+    real, reads = story.port.ledger_anchors, list[object]()
+
+    def ledger_anchors() -> Mapping[str, str]:
+        reads.append(found := real())
+        return found
+
+    monkeypatch.setattr(story.port, "ledger_anchors", ledger_anchors)
+    assert reconcile(story.shell).applied.created == 1
+    assert len(reads) == 1
 
 
 def test_a_pull_request_shows_the_moves_and_its_merge_approves_them() -> None:
