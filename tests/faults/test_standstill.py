@@ -1,21 +1,28 @@
 """Why nothing can start: one answer, the same in a pass, its health file, status and dashboard."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
 
 import pytest
 
 from gitbot.cli.shared.health_file import HealthFile
-from gitbot.errors import LedgerError
+from gitbot.errors import ForgeError, InvalidInput, LedgerError, RepositoryError
 from gitbot.model.ledger.ledger import Ledger
+from gitbot.settings import ClusterSettings, Settings
 from gitbot.workflows.apply import apply, hold
 from gitbot.workflows.ask import status, write_dashboard
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.stop_conditions import Standstill, standstill
 from gitbot.workflows.propose import propose
 from tests.doubles.ledger import MemoryLedgerStore, of_newer_gitbot
 from tests.doubles.moves import a_move
 from tests.doubles.stage import Stage, a_plan
+from tests.faults.pending import pending
+from tests.faults.test_broken_base import broken
+from tests.faults.test_forge_away import Silent
+from tests.unit.workflows.test_apply import rewrite
 
 FILE = "requests/prod/request/db/one.jsonl"
 
@@ -49,6 +56,11 @@ def stop_in_ledger(stage: Stage) -> None:
 
 def stop_by_kubectl(stage: Stage) -> None:
     stage.cluster.flag = "fire"
+
+
+def only_observe(stage: Stage) -> None:
+    settings = Settings(clusters=(ClusterSettings(name="prod"),), mode="Observe")
+    stage.base = replace(stage.base, revision=replace(stage.base.revision, settings=settings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +112,56 @@ def test_every_place_gives_the_same_reason(stage: Stage, case: Case, tmp_path: P
 def test_a_pass_that_may_start_has_no_standstill(stage: Stage) -> None:
     assert apply(stage.shell).standstill is None
     assert status(stage.shell).standstill is None
+
+
+def lose_forge(stage: Stage) -> RunContext:
+    return replace(stage.shell, forge=Silent(stage))
+
+
+def rewrite_base(stage: Stage) -> RunContext:
+    rewrite(stage)
+    return stage.shell
+
+
+@pytest.mark.parametrize(
+    ("happens", "words", "command"),
+    [
+        (lose_forge, "the forge cannot be read", "gitbot doctor"),
+        (broken, "main has errors", "git pull && gitbot lint"),
+        (rewrite_base, "somebody rewrote it", "gitbot doctor"),
+    ],
+)
+def test_pass_that_cannot_read_forge_or_base_calls_itself_unhealthy(
+    happens: Callable[[Stage], RunContext], words: str, command: str
+) -> None:
+    stage = pending()
+    said: list[Standstill | None] = []
+
+    def note(shell: RunContext, ledger: Ledger, stop: str, *_: object) -> None:
+        said.append(standstill(stop, ledger, shell.cluster_name))
+
+    with pytest.raises((ForgeError, InvalidInput, RepositoryError)):
+        apply(happens(stage), on_report=note)
+    (still,) = {item for item in said if item is not None}
+    assert words in still.reason
+    assert (still.healthy, still.next_command) == (False, command)
+
+
+@pytest.mark.parametrize(
+    ("happens", "command"),
+    [
+        (stop_in_ledger, "gitbot resume"),
+        (stop_by_kubectl, "gitbot resume"),
+        (only_observe, "set mode: Enforce in .gitbot.yaml"),
+    ],
+)
+def test_only_a_flag_is_lifted_by_resume(
+    stage: Stage, happens: Callable[[Stage], None], command: str
+) -> None:
+    happens(stage)
+    still = apply(stage.shell).standstill
+    assert still is not None
+    assert (still.healthy, still.next_command) == (True, command)
 
 
 @pytest.mark.parametrize("lose", [delete, roll_back])

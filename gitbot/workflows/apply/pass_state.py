@@ -18,7 +18,12 @@ from gitbot.workflows.apply.waiting import Stages
 from gitbot.workflows.approval.read_approvals import Approvals
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
-from gitbot.workflows.core.stop_conditions import observe_mode_reason, standstill
+from gitbot.workflows.core.stop_conditions import (
+    BaseStop,
+    UnknownStop,
+    observe_mode_reason,
+    standstill,
+)
 from gitbot.workflows.ledger.writer import Journal
 
 OnLook = Callable[[ClusterSnapshot], None]
@@ -69,12 +74,12 @@ class PassState:
     def source_stop(self) -> str:
         """Why forge or base branch allow no starts; "" if they do."""
         if self.unread is not None:
-            return f"the forge cannot be read: {self.unread}"
+            return UnknownStop(f"the forge cannot be read: {self.unread}")
         if isinstance(self.broken, InvalidInput):
             first = str(self.broken).splitlines()[0]
-            return f"{self.shell.base_branch} has errors: {first}"
+            return BaseStop(f"{self.shell.base_branch} has errors: {first}")
         if self.broken is not None:
-            return str(self.broken)
+            return UnknownStop(str(self.broken))
         return observe_mode_reason(self.base.settings)
 
     def result(self, *, unfinished: bool) -> ApplyResult:

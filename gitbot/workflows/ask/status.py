@@ -22,10 +22,10 @@ from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
 from gitbot.workflows.ask.next_openings import EMPTY, NextOpening, is_empty, next_openings
 from gitbot.workflows.ask.open_pulls import before_merge, changing_intents, concern_of, is_own
 from gitbot.workflows.ask.policy_waivers import PolicyWaiver, exceptions
-from gitbot.workflows.ask.stop_lines import ENFORCE, stop_lines
+from gitbot.workflows.ask.stop_lines import stop_lines
 from gitbot.workflows.core.base_branch import ReadableBase, readable_base
 from gitbot.workflows.core.context import RunContext
-from gitbot.workflows.core.stop_conditions import Standstill, observe_mode_reason
+from gitbot.workflows.core.stop_conditions import ENFORCE, Standstill, observe_mode_reason
 from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
 from gitbot.workflows.propose import Away, away_from_home, not_planned
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gitbot.model.text.names import CONFIGURATION_FILE
-from gitbot.workflows.core.stop_conditions import Standstill, observe_mode_reason
+from gitbot.workflows.core.stop_conditions import (
+    ENFORCE,
+    LOOK_AT_BASE,
+    Standstill,
+    observe_mode_reason,
+)
 from gitbot.workflows.current_state import CurrentState
-
-LOOK_AT_BASE = "git pull && gitbot lint"
-ENFORCE = f"set mode: Enforce in {CONFIGURATION_FILE}"
 
 
 def stop_lines(seen: CurrentState, *, broken: bool) -> tuple[Standstill, ...]:

@@ -20,6 +20,8 @@ from gitbot.workflows.core.context import RunContext
 
 MAX_SKEW = SKEW_SECONDS
 RESUME = "gitbot resume"
+LOOK_AT_BASE = "git pull && gitbot lint"
+ENFORCE = f"set mode: Enforce in {CONFIGURATION_FILE}"
 UNREADABLE = "the stop flag cannot be read"
 SKEWED = "the API server's clock is"
 FORGE_SKEWED = "the forge's clock is"
@@ -33,6 +35,13 @@ class UnknownStop(str):
 
     __slots__ = ()
     next_command = "gitbot doctor"
+
+
+class BaseStop(UnknownStop):
+    """Why the base branch cannot be read: it has errors."""
+
+    __slots__ = ()
+    next_command = LOOK_AT_BASE
 
 
 class LedgerStop(UnknownStop):
@@ -54,6 +63,20 @@ class OutdatedStop(UnknownStop):
 
     __slots__ = ()
     next_command = ""
+
+
+class HoldStop(str):
+    """The stop flag's reason: a person set it, or the circuit breaker did."""
+
+    __slots__ = ()
+    next_command = RESUME
+
+
+class ModeStop(str):
+    """Why the configuration lets nothing start."""
+
+    __slots__ = ()
+    next_command = ENFORCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,18 +103,20 @@ def standstill(stop: str, ledger: Ledger, cluster: str) -> Standstill | None:
     """The one answer to whether and why nothing can start; None if something may."""
     if not stop:
         return None
+    reason = str(stop)  # without its type
     if isinstance(stop, UnknownStop):
-        return Standstill(reason=str(stop), healthy=False, next_command=stop.next_command)
+        return Standstill(reason=reason, healthy=False, next_command=stop.next_command)
     last = ledger.stops(cluster)[-1:]
     if last and isinstance(last[0], StopSet) and stop == stop_flag(ledger, cluster):
         by, since = last[0].author, last[0].time
-        return Standstill(reason=stop, healthy=True, by=by, since=since, next_command=RESUME)
-    return Standstill(reason=stop, healthy=True, next_command=RESUME)
+        return Standstill(reason=reason, healthy=True, by=by, since=since, next_command=RESUME)
+    then = stop.next_command if isinstance(stop, HoldStop | ModeStop) else ""
+    return Standstill(reason=reason, healthy=True, next_command=then)
 
 
 def ledger_stop(ledger: Ledger, cluster: str) -> str:
     """Why the ledger's own content lets nothing start; "" if it does."""
-    return outdated(ledger, cluster) or stop_flag(ledger, cluster)
+    return outdated(ledger, cluster) or HoldStop(stop_flag(ledger, cluster))
 
 
 def outdated(ledger: Ledger, cluster: str) -> str:
@@ -103,7 +128,7 @@ def observe_mode_reason(settings: Settings) -> str:
     if settings.applies:
         return ""
     default = f" (the default: {CONFIGURATION_FILE} has no mode)"
-    return f"mode Observe applies nothing{default if settings.mode_is_missing else ''}"
+    return ModeStop(f"mode Observe applies nothing{default if settings.mode_is_missing else ''}")
 
 
 def forge_skew(shell: RunContext) -> str:
@@ -120,7 +145,7 @@ def cluster_flag(shell: RunContext) -> str:
         reason = shell.cluster.hold_flag()
     except GitbotError as error:
         return UnknownStop(f"{UNREADABLE}: {error}")
-    return "" if reason is None else reason or "ConfigMap gitbot/gitbot-hold is there"
+    return "" if reason is None else HoldStop(reason or "ConfigMap gitbot/gitbot-hold is there")
 
 
 def cluster_stop(shell: RunContext) -> str:
