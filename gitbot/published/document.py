@@ -141,9 +141,7 @@ def _subclasses(base: type[Part]) -> Iterator[type[Part]]:
 
 
 def _encoded(value: object) -> object:
-    if isinstance(value, Instant):
-        return str(value)
-    if isinstance(value, RequestId):
+    if isinstance(value, str | Instant | RequestId):  # msgspec knows no subclass of str
         return str(value)
     if isinstance(value, Mapping):
         return dict(value)

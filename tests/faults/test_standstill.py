@@ -1,5 +1,6 @@
 """Why nothing can start: one answer, the same in a pass, its health file, status and dashboard."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import unescape
@@ -8,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from gitbot.cli.shared.health_file import HealthFile
+from gitbot.cli.shared.output import document_text
 from gitbot.errors import ForgeError, InvalidInput, LedgerError, RepositoryError
 from gitbot.model.ledger.ledger import Ledger
+from gitbot.published import PublishedApply, published
 from gitbot.settings import ClusterSettings, Settings
 from gitbot.workflows.apply import apply, hold
-from gitbot.workflows.ask import status, write_dashboard
+from gitbot.workflows.ask import status, status_document, write_dashboard
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.stop_conditions import Standstill, standstill
 from gitbot.workflows.propose import propose
@@ -107,6 +110,16 @@ def test_every_place_gives_the_same_reason(stage: Stage, case: Case, tmp_path: P
     assert shown.standstill == still
     assert shown.healthy is case.healthy
     assert case.words in unescape(stage.forge.issues[0].body.replace("\\", ""))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.happens.__name__)
+def test_standstill_can_be_written_as_json(stage: Stage, case: Case) -> None:
+    case.happens(stage)
+    still = apply(stage.shell)
+    assert still.standstill is not None
+    applied = published(still, PublishedApply)
+    for document in (applied, status_document(status(stage.shell))):
+        assert json.loads(document_text(document, "json"))["stop"] == still.standstill.reason
 
 
 def test_a_pass_that_may_start_has_no_standstill(stage: Stage) -> None:
