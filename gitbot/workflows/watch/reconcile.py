@@ -86,11 +86,7 @@ def reconcile(
         known=snapshot,
         anchor=known,
     )
-    after = ProposeResult()
-    if not (applied.did_nothing or applied.interrupted):
-        publisher.publish(fresh := shell.cluster.snapshot())
-        after = retried(lambda: propose(shell, snapshot=fresh, anchor=known))
-        _show(shell, applied, after)
+    after = _propose_rest(shell, publisher, applied, known)
     return ReconcileResult(
         snapshot_published=publisher.wrote,
         pulls=pulls,
@@ -131,15 +127,6 @@ def _is_unsure(
     return late or bool(forge_skew(shell)) or any(item.unread for item in pulls)
 
 
-def _show(shell: RunContext, applied: ApplyResult, after: ProposeResult) -> None:
-    """Show new proposals on the dashboard and write the anchor, before the next pass."""
-    if after.did_nothing:
-        return
-    ledger = shell.ledger_store.read()
-    write_forge_anchor(shell, ledger, applied.base)
-    write_dashboard(shell, ledger, applied.stop, applied.waiting, applied.approvals.refused)
-
-
 def _record_audit(shell: RunContext, snapshot: ClusterSnapshot, base: RevisionEngine) -> None:
     """Record an audit's findings, if they changed. The manifests in Git are not part of it."""
     if not base.settings.record_audit:
@@ -151,6 +138,21 @@ def _record_audit(shell: RunContext, snapshot: ClusterSnapshot, base: RevisionEn
     line = score(result.findings, ledger, cluster=shell.cluster_name, now=now)
     if line is not None:
         shell.ledger_store.append(ledger, (line,), {})
+
+
+def _propose_rest(
+    shell: RunContext, publisher: _Publisher, applied: ApplyResult, anchor: Anchor | None
+) -> ProposeResult:
+    """What is left after a pass that did something; the dashboard and the forge's anchor show it."""
+    if applied.did_nothing or applied.interrupted:
+        return ProposeResult()
+    publisher.publish(fresh := shell.cluster.snapshot())
+    after = retried(lambda: propose(shell, snapshot=fresh, anchor=anchor))
+    if not after.did_nothing:
+        ledger = shell.ledger_store.read()
+        write_forge_anchor(shell, ledger, applied.base)
+        write_dashboard(shell, ledger, applied.stop, applied.waiting, applied.approvals.refused)
+    return after
 
 
 class _Publisher:
