@@ -63,8 +63,7 @@ def reconcile(
         publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
         publisher.publish(snapshot)
         anchor = read_anchor(shell)  # first: it never lies ahead of a ledger that is read after it
-        why = anchor.stop(shell.ledger_store.read())
-        if why and isinstance(why, LedgerStop):
+        if (why := anchor.stop(shell.ledger_store.read())) and isinstance(why, LedgerStop):
             # no plan, no proposal and no line without what the ledger lost
             return publisher.ended(_only_apply(shell, max_runtime, anchor))
         known = None if anchor.trouble else anchor  # an answer that failed may come the next time
@@ -143,7 +142,7 @@ def _record_audit(shell: RunContext, snapshot: ClusterSnapshot, base: RevisionEn
 def _propose_rest(
     shell: RunContext, publisher: _Publisher, applied: ApplyResult, anchor: Anchor | None
 ) -> ProposeResult:
-    """What is left after a pass that did something; the dashboard and the forge's anchor show it."""
+    """What is left after a pass that did something; dashboard and forge anchor show it."""
     if applied.did_nothing or applied.interrupted:
         return ProposeResult()
     publisher.publish(fresh := shell.cluster.snapshot())
