@@ -82,7 +82,10 @@ def test_what_it_builds_has_the_name_of_the_version(tmp_path: Path) -> None:
         [*hatchling, "build", "-d", str(tmp_path)], cwd=ROOT, capture_output=True, check=True
     )
     built = {path.name for path in tmp_path.iterdir()}
-    assert built == {f"gitbot-{version}-py3-none-any.whl", f"gitbot-{version}.tar.gz"}
+    assert built == {
+        f"kubevirt_gitbot-{version}-py3-none-any.whl",
+        f"kubevirt_gitbot-{version}.tar.gz",
+    }
 
 
 def test_what_it_builds_names_its_documentation(tmp_path: Path) -> None:
@@ -117,4 +120,4 @@ def test_the_sbom_is_the_lock() -> None:
     assert listed == [name + version for name, version in pinned]
     hashes = sum(len(item["hashes"]) for item in bom["components"])
     assert hashes == lock.count("--hash=sha256:")
-    assert bom["metadata"]["component"]["name"] == "gitbot"
+    assert bom["metadata"]["component"]["name"] == "kubevirt-gitbot"

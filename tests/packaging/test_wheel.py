@@ -72,6 +72,21 @@ def test_no_test_and_no_double_is_inside(installed: Path) -> None:
     assert [path for path in inside if words & set(path.parts)] == []
 
 
+def test_kubectl_takes_it_as_a_plugin(installed: Path, tmp_path: Path) -> None:
+    kubectl = Path(sys.executable).parent / "kubectl"
+    if not kubectl.exists():
+        pytest.skip("kubectl is not installed")
+    told = {
+        "PATH": f"{installed / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(installed),
+    }
+    done = subprocess.run(
+        [kubectl, "gitbot", "version"], env=told, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("gitbot ")
+
+
 def test_the_demo_runs_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:
     done = run(installed, tmp_path, "demo")
     assert done.returncode == 0, done.stderr
