@@ -177,7 +177,7 @@ def _observe_all(draft: _DecisionState) -> None:
                 approved=approved,
                 move=move,
                 record=record,
-                cancelled=request.cancelled,
+                request=request,
             )
         )
         draft.add(*seen.events)

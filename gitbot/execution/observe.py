@@ -25,7 +25,7 @@ from gitbot.execution.executor_types import (
     DeleteMigration,
     ExecutorInput,
 )
-from gitbot.execution.request_records import MoveRecord
+from gitbot.execution.request_records import MoveRecord, RequestRecord
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, uid_of
 from gitbot.kubernetes.phases import phase_of
@@ -53,7 +53,7 @@ class Subject:
     approved: Approved
     move: Move
     record: MoveRecord
-    cancelled: str = ""
+    request: RequestRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,11 +245,11 @@ def _landed(subject: Subject, migration: KubernetesObject | None) -> MoveChanged
 
 
 def _followers(subject: Subject) -> Mapping[NamespacedName, str]:
-    """The VMs that move as one with this one and are still on their sources, with their targets.
+    """The VMs that still move as one with this one from their sources, with their targets.
 
     The rule that keeps them together is broken until the last has landed, as the plan said.
     """
-    move, facts = subject.move, subject.facts
+    move, facts, known = subject.move, subject.facts, subject.request.moves
     others = (
         other
         for other in subject.approved.moves
@@ -260,6 +260,8 @@ def _followers(subject: Subject) -> Mapping[NamespacedName, str]:
         for other in others
         if (vm := other.vm.namespaced_name) != subject.record.vm
         and facts.node_of(vm) == other.source.node
+        and (record := known.get(other.id)) is not None
+        and not record.final
     }
 
 
@@ -333,8 +335,8 @@ def _recall(subject: Subject, migration: KubernetesObject, phase: str) -> tuple[
     """Outcome and reason if gitbot must delete its own unfinished VMIM; None if it may go on."""
     if subject.record.outcome in RECALLED:
         return subject.record.outcome, subject.record.reason
-    if subject.cancelled:
-        return "withdrawing", f"the request was cancelled: {subject.cancelled}"
+    if subject.request.cancelled:
+        return "withdrawing", f"the request was cancelled: {subject.request.cancelled}"
     # KubeVirt is copying memory: only a person's cancel stops it now.
     if phase not in ("", "Pending"):
         return None

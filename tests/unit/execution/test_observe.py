@@ -10,6 +10,7 @@ from gitbot.execution.claims import FENCE
 from gitbot.execution.executor_types import STORED_OTHERWISE, DeleteMigration
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.plan.diagnosis import TOGETHER, warned
 from gitbot.model.plan.problem import Freeze
 from gitbot.model.text.instants import Interval
 from gitbot.model.text.names import IntentRef
@@ -224,6 +225,32 @@ def test_a_landing_that_breaks_a_rule_is_a_failure(apart: bool) -> None:
     event = world.event(state)
     assert event.outcome == ("unexpected-landing" if apart else "Succeeded")
     assert ("zone east holds 2" in event.reason) == bool(event.reason) == apart
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_landing_counts_only_those_as_following_that_still_move(fails: bool) -> None:
+    """One goes to the zone of two, which leaves it as one with it, unless its move has ended."""
+    world = World.of("b", "c", two="c")
+    world.nodes |= {name: node(name, "west") for name in ("a", "d")}
+    world.vms["one"] = instance("one", "a")
+    objects = {"Node": tuple(world.nodes.values())}
+    snapshot = ClusterSnapshot(cluster="prod", taken_at=NOW, objects=objects, digest="")
+    rule = ZoneAntiAffinity(
+        ref=IntentRef(kind="ZoneAntiAffinity", namespace="db", name="apart"),
+        members=frozenset(NamespacedName(namespace="db", name=name) for name in ("one", "two")),
+        domains=Instances(snapshot).domains,
+    )
+    world.problem["rules"] = (rule,)
+    as_one = (warned(TOGETHER, "they move as one"),)
+    world.approve(move("one", "a", "b", checks=as_one), move("two", "c", "d", 2, checks=as_one))
+    world.step()
+    world.run("Running")
+    world.step()
+    if fails:
+        world.set_phase("two", "Failed")
+        assert world.step() == ["2 failed"]
+    world.land("one", "b")
+    assert world.step()[0] == ("1 failed" if fails else "1 succeeded")
 
 
 DELETED = "somebody deleted db/{}: gitbot does not create it again"
