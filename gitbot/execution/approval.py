@@ -68,7 +68,7 @@ class NotApproved:
     head: str = ""
     merged_at: int = 0
     unsure: bool = False  # it may have approved something; forge or Git cannot say so now
-    by_reviews: bool = False  # reviews do not count, on rights and rules that may change again
+    lacks_reviews: bool = False  # too few count, by rights and rules that may change again
 
 
 @lru_cache(maxsize=256)

@@ -17,8 +17,10 @@ from gitbot.model.struct import FrozenStruct, field
 from gitbot.model.text.instants import Interval
 
 REFUSED = "Refused"
-FORBIDDEN = "Forbidden"  # a right is missing
-"""Outcome of a create that the server refused."""
+"""Outcome of a create that the server refused, or whose node could not be cordoned."""
+
+FORBIDDEN = "Forbidden"
+"""The same for want of a right: only a person can grant it."""
 
 STORED_DIFFERENTLY = "stored-otherwise"
 """Outcome of a create that the server stored with another spec; gitbot deletes that VMIM."""

@@ -139,7 +139,7 @@ BUGS = (
     bug("I7", "a refused merge is judged by the rules of the day", JUDGED,
         "if known is None or known.state is not MergeState.REFUSED:", "if True:", JUDGED_TESTS),
     bug("I7", "a permission that is lost ends what has begun", BEGUN,
-        "ends = not (known.unsure or known.by_reviews)", "ends = not known.unsure",
+        "ends = not (known.unsure or known.lacks_reviews)", "ends = not known.unsure",
         "tests/unit/workflows/test_approvals.py"),
     bug("I7", "reviews are not counted", "execution/approval.py",
         "    if len({review.reviewer for review in qualifying}) < pull.reviews_required:\n",

@@ -38,8 +38,8 @@ from gitbot.workflows.core.revision_engine import RevisionEngine
 MAY_PASS = frozenset({404, 409, 410, 429})
 """Refusals that another attempt may pass: a namespace or CRD that is being created or updated, a
 name that is taken, a version that is gone, a server that is busy. All others end the attempt:
-400 and 422 mean that the request is wrong, 403 that a webhook forbids it. 401 and missing rights
-stop the pass.
+400 and 422 mean that the request is wrong, 403 that a webhook forbids it. A missing right makes
+only its move wait; 401 ends the pass.
 """
 QUOTA = ("exceeded quota: ", "status unknown for quota: ")
 """Words of a 403 of a ResourceQuota. It may pass later: finished migrations fill the quota, too.

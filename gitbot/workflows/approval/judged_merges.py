@@ -26,7 +26,7 @@ def refused_before(ledger: Ledger, pull: PullRequest, cluster: str) -> NotApprov
         reason=known.reason,
         head=known.judged.head,
         merged_at=pull.merged_at,
-        by_reviews=True,
+        lacks_reviews=True,
     )
 
 

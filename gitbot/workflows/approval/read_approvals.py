@@ -144,7 +144,7 @@ def _decide(
     )
     decision = decide(reviewed)
     if isinstance(decision, NotApproved):
-        decision = replace(decision, by_reviews=True)
+        decision = replace(decision, lacks_reviews=True)
     return decision, reviewed
 
 

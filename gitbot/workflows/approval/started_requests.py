@@ -83,7 +83,7 @@ class StartedRequests:
                 if (known := refusals.get(number)) is not None:
                     what = "is unknown" if known.unsure else "no longer counts"
                     paused = f"its approval {what}: {known.reason}"
-                    ends = not (known.unsure or known.by_reviews)
+                    ends = not (known.unsure or known.lacks_reviews)
                     if self._has_begun(name) and ends:
                         # Others may count again later, so they only wait.
                         void, paused = paused, ""
