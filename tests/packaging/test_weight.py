@@ -18,7 +18,7 @@ ROOMS = {
     "constraints": 10_386,
     "documents": 2_500,
     "errors": 103,
-    "execution": 3_470,
+    "execution": 3_474,
     "intents": 5_617,
     "kubernetes": 507,
     "kubevirt": 3_050,
