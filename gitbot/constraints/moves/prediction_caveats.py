@@ -8,7 +8,7 @@ from gitbot.constraints.scheduler.filters.attachment import PLUGIN as HOTPLUG
 from gitbot.constraints.scheduler.filters.node_affinity import pinned_names
 from gitbot.constraints.scheduler.storage import class_of, is_bound, waits_for_consumer
 from gitbot.constraints.scheduler.verdicts import Judgement
-from gitbot.constraints.scheduler.versions import MINOR
+from gitbot.constraints.scheduler.versions import FOLLOWED, LATER, MINOR
 from gitbot.constraints.scheduler.world import World
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import AffinityTerm
@@ -35,7 +35,15 @@ def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
             "a preferred node affinity term cannot be read: kube-scheduler binds the pod "
             "only where exactly one node is feasible",
         )
-    if any(_defective(term) for term in _terms(pod)):
+    minor = world.state.facts.minor
+    if minor not in (FOLLOWED[:2], LATER):
+        nearest = FOLLOWED[:2] if minor < LATER else LATER
+        yield warned(
+            "kubernetes-version",
+            f"the verdict is that of kube-scheduler {_dotted(nearest)}; "
+            f"{_dotted(minor)} may decide otherwise",
+        )
+    if minor < LATER and any(_defective(term) for term in _terms(pod)):
         yield warned(
             "namespace-selector",
             "a namespaceSelector of NotIn and DoesNotExist alone reaches every namespace "
@@ -46,6 +54,10 @@ def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
     yield from _attachment(judgement)
     yield from _sampling(pod, world, judgement)
     yield from _preemption(pod, world, judgement)
+
+
+def _dotted(minor: tuple[int, ...]) -> str:
+    return ".".join(map(str, minor))
 
 
 def _terms(pod: Pod) -> tuple[AffinityTerm, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from gitbot.constraints.scheduler.pod_masks import StandingMasks
 from gitbot.constraints.scheduler.storage import Storage
+from gitbot.constraints.scheduler.versions import FOLLOWED
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.caches import RowCache
@@ -35,6 +37,18 @@ FACT_KINDS = (
 decoded_nodes = RowCache(Node.from_object)
 
 
+def minor_of(snapshot: ClusterSnapshot) -> tuple[int, int]:
+    """Major and minor of the kube-scheduler that decides: those of the API server.
+
+    In a dump that does not say them, those of the newest kubelet: no kubelet is newer than its API
+    server. `FOLLOWED` if nothing says them.
+    """
+    kubelets = (at(obj, "status", "nodeInfo", "kubeletVersion") for obj in snapshot.of("Node"))
+    texts = [snapshot.kubernetes_version] if snapshot.kubernetes_version else map(str, kubelets)
+    found = (re.match(r"v?(\d{1,4})\.(\d{1,4})", text) for text in texts)
+    return max(((int(one[1]), int(one[2])) for one in found if one), default=FOLLOWED[:2])
+
+
 class StandingFacts:
     """The fixed facts of one snapshot, decoded. `unread` are kinds that it may lack.
 
@@ -44,6 +58,7 @@ class StandingFacts:
 
     __slots__ = (
         "columns",
+        "minor",
         "namespaces",
         "owners",
         "services",
@@ -60,6 +75,7 @@ class StandingFacts:
             name_of(obj).name: namespace_labels(name_of(obj).name, labels_of(obj))
             for obj in snapshot.of("Namespace")
         }
+        self.minor = minor_of(snapshot)
         self.storage = Storage(snapshot)
         self.unread = frozenset(filter(snapshot.unread, FACT_KINDS))
         self.standing = StandingMasks()

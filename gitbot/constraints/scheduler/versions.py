@@ -9,6 +9,9 @@ from collections.abc import Mapping
 FOLLOWED = (1, 36, 3)
 MINOR = f"{FOLLOWED[0]}.{FOLLOWED[1]}"
 TAG = f"v{MINOR}.{FOLLOWED[2]}"
+LATER = (1, 37)
+"""From this minor on: a namespaceSelector of only NotIn and DoesNotExist reaches what it selects,
+resized pods hold the largest of three sums, and ImageLocality counts image volumes."""
 
 _PLUGINS = "pkg/scheduler/framework/plugins"
 _STAGING = "staging/src/k8s.io"

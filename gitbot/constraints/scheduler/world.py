@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gitbot.constraints.scheduler.cluster_facts import FACT_KINDS, StandingFacts
+from gitbot.constraints.scheduler.cluster_facts import FACT_KINDS, StandingFacts, minor_of
 from gitbot.constraints.scheduler.filters import (
     node_unschedulable,
     resources,
@@ -36,7 +36,9 @@ from gitbot.constraints.scheduler.scorer import (
     totals,
 )
 from gitbot.constraints.scheduler.verdicts import Judgement, NodeScore, NodeVerdict, Rejection
+from gitbot.constraints.scheduler.versions import LATER
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.caches import IdentityCache, LastValueCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.columns import Mask, Numbers
@@ -48,8 +50,18 @@ _FEW = 4  # up to one changed pod in so many, the last state is reused
 _pod = IdentityCache(Pod.from_object, most=_MOST_PODS)
 
 
+def _as_later(obj: KubernetesObject) -> Pod:
+    pod = _pod(obj)
+    later = pod.requests.later
+    return pod if later is None else pod.replace(requests=later)
+
+
+_later_pod = IdentityCache(_as_later, most=_MOST_PODS)
+
+
 def _placed(snapshot: ClusterSnapshot, last: tuple[ClusterSnapshot, State] | None) -> State:
-    pods = [_pod(obj) for obj in snapshot.of("Pod")]
+    decoded = _pod if minor_of(snapshot) < LATER else _later_pod
+    pods = [decoded(obj) for obj in snapshot.of("Pod")]
     state = _followed(snapshot, pods, last) or State(StandingFacts(snapshot))
     kept = frozenset(state.placed)
     for pod in pods:
@@ -67,7 +79,9 @@ def _followed(
 
     Between two reads of one cluster a few pods move, and usually nothing else changes.
     """
-    if last is None or any(snapshot.of(kind) is not last[0].of(kind) for kind in FACT_KINDS):
+    if last is None or snapshot.kubernetes_version != last[0].kubernetes_version:
+        return None
+    if any(snapshot.of(kind) is not last[0].of(kind) for kind in FACT_KINDS):
         return None
     there = {pod.name: pod for pod in pods}
     stale = [name for name, (pod, _) in last[1].placed.items() if there.get(name) is not pod]

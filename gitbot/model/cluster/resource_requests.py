@@ -7,8 +7,8 @@ else is in nanos while it is added and in whole units, rounded up, at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
@@ -26,7 +26,8 @@ class Requests:
     """A pod's requests in each of the four ways in which the scheduler sums them.
 
     `filtered`: of a pod to be placed; `held`: of a placed pod (with resize status); `scored_*`: of
-    a pod to be placed, as LeastAllocated counts; `held_*`: of a placed one.
+    a pod to be placed, as LeastAllocated counts; `held_*`: of a placed one. `later`: the same as
+    1.37 and newer sum them, of a pod with resize status.
     """
 
     filtered: Mapping[str, int] = field(default_factory=dict)
@@ -35,6 +36,7 @@ class Requests:
     scored_memory: int = 0
     held_cpu: int = 0
     held_memory: int = 0
+    later: Requests | None = None
 
 
 def requests_of(pod: KubernetesObject) -> Requests:
@@ -53,10 +55,33 @@ _ASKING = ("containers", "initContainers", "overhead", "resources")
 def _made(
     spec: Mapping[str, Any], statuses: Mapping[str, Mapping[str, Any]], infeasible: bool
 ) -> Requests:
+    found = _summed(spec, statuses, infeasible, _containers)
+    if not (infeasible or _resized(spec, statuses)):
+        return found  # as of nearly all pods
+    later = _summed(spec, statuses, infeasible, _largest)
+    return found if later == found else replace(found, later=later)
+
+
+def _resized(spec: Mapping[str, Any], statuses: Mapping[str, Mapping[str, Any]]) -> bool:
+    every = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+    asked = {container.get("name"): at(container, "resources", "requests") for container in every}
+    return any(
+        given is not None and given != asked.get(name)
+        for name, status in statuses.items()
+        for given in (at(status, "resources", "requests"), at(status, "allocatedResources"))
+    )
+
+
+def _summed(
+    spec: Mapping[str, Any],
+    statuses: Mapping[str, Mapping[str, Any]],
+    infeasible: bool,
+    of_containers: Callable[..., _Amounts],
+) -> Requests:
     plain = _containers(spec, {}, infeasible=False, defaults={})
     filtered = _whole(_with_pod_level(spec, plain))
     held_raw = (
-        _containers(spec, statuses, infeasible=infeasible, defaults={}) if statuses else plain
+        of_containers(spec, statuses, infeasible=infeasible, defaults={}) if statuses else plain
     )
     held = _whole(_with_pod_level(spec, held_raw)) if statuses else filtered
     every: _Amounts = {"cpu": DEFAULT_CPU, "memory": DEFAULT_MEMORY * NANO}
@@ -71,7 +96,7 @@ def _made(
     )
     non_zero = held
     if missing:
-        raw = _containers(spec, statuses, infeasible=infeasible, defaults=missing)
+        raw = of_containers(spec, statuses, infeasible=infeasible, defaults=missing)
         non_zero = _whole(_with_pod_level(spec, raw))
     return Requests(
         filtered=filtered,
@@ -176,16 +201,53 @@ def _containers(
     infeasible: bool,
     defaults: _Amounts,
 ) -> _Amounts:
+    initial = spec.get("initContainers") or ()
+    ending = {item.get("name") for item in initial if item.get("restartPolicy") != "Always"}
+
+    def one(container: Mapping[str, Any]) -> _Amounts:
+        name = container.get("name", "")
+        status = None if name in ending else statuses.get(name)
+        return _one(container, status, infeasible=infeasible, defaults=defaults)
+
+    return _aggregated(spec, one)
+
+
+def _largest(
+    spec: Mapping[str, Any],
+    statuses: Mapping[str, Mapping[str, Any]],
+    *,
+    infeasible: bool,
+    defaults: _Amounts,
+) -> _Amounts:
+    """The largest of three sums: as asked, as allocated and as actuated (1.37)."""
+
+    def summed(*fields: str) -> _Amounts:
+        def one(container: Mapping[str, Any]) -> _Amounts:
+            status = statuses.get(container.get("name", "")) or {}
+            given = (at(status, *field.split(".")) for field in fields)
+            known = next((_list(value) for value in given if value is not None), None)
+            if known is None:
+                known = {} if infeasible and fields else _requested(container)
+            return {**defaults, **known}
+
+        return _aggregated(spec, one)
+
+    total = summed("resources.requests", "allocatedResources")
+    _max(total, summed("allocatedResources"))
+    if not infeasible:
+        _max(total, summed())
+    return total
+
+
+def _aggregated(spec: Mapping[str, Any], one: Callable[[Mapping[str, Any]], _Amounts]) -> _Amounts:
     total: _Amounts = {}
     for container in spec.get("containers") or ():
-        status = statuses.get(container.get("name", ""))
-        _add(total, _one(container, status, infeasible=infeasible, defaults=defaults))
+        _add(total, one(container))
     initial: _Amounts = {}
     sidecars: _Amounts = {}
     for container in spec.get("initContainers") or ():
         sidecar = container.get("restartPolicy") == "Always"
-        status = statuses.get(container.get("name", "")) if sidecar else None
-        amounts = _one(container, status, infeasible=infeasible, defaults=defaults)
+        amounts = one(container)
         if sidecar:
             _add(total, amounts)
             _add(sidecars, amounts)
@@ -226,7 +288,7 @@ def _statuses(pod: KubernetesObject) -> dict[str, Mapping[str, Any]]:
         item.get("name", ""): item
         for items in lists
         for item in items
-        if item.get("resources") is not None
+        if item.get("resources") is not None or item.get("allocatedResources") is not None
     }
 
 

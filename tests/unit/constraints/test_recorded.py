@@ -1,4 +1,4 @@
-"""World against what kube-scheduler 1.36.3 said: feasible nodes, every plugin, every score."""
+"""World against what kube-scheduler said: feasible nodes, every plugin, every score."""
 
 from typing import Any
 
@@ -12,8 +12,9 @@ from tests.unit.constraints.recordings import recorded, scenario_snapshot
 
 Verdict = tuple[str, str, tuple[str, ...]]
 
+every = (*recorded("1.36.3"), *recorded("1.37.2"))
 scenarios = pytest.mark.parametrize(
-    "scenario", recorded(), ids=[scenario["name"] for scenario in recorded()]
+    "scenario", every, ids=[f"{scenario['version']}-{scenario['name']}" for scenario in every]
 )
 
 

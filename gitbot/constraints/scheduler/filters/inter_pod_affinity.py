@@ -9,6 +9,7 @@ from gitbot.constraints.rules.domains import domain_words
 from gitbot.constraints.scheduler.node_state import State
 from gitbot.constraints.scheduler.scorer import Filter
 from gitbot.constraints.scheduler.verdicts import Rejection
+from gitbot.constraints.scheduler.versions import LATER
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.cluster.columns import Mask
 from gitbot.model.cluster.pod import Pod
@@ -22,7 +23,7 @@ _Places = list[tuple[Pod, int]]
 
 
 def incoming_reaches(term: AffinityTerm, namespace: str, state: State) -> bool:
-    """Whether a new pod's term covers a namespace, including the defect of 1.36.
+    """Whether a new pod's term covers a namespace, including a defect that 1.37 mends.
 
     kube-scheduler adds the names of the selected namespaces to the term but keeps the selector and
     applies it without any labels: a selector of only NotIn and DoesNotExist reaches every
@@ -30,7 +31,8 @@ def incoming_reaches(term: AffinityTerm, namespace: str, state: State) -> bool:
     """
     if term.reaches(namespace, state.facts.labels_of_namespace(namespace)):
         return True
-    return term.namespace_selector is not None and term.namespace_selector.matches({})
+    selector = term.namespace_selector
+    return selector is not None and state.facts.minor < LATER and selector.matches({})
 
 
 def places_of(term: AffinityTerm, state: State) -> _Places:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gitbot.constraints.scheduler.node_state import State
+from gitbot.constraints.scheduler.versions import LATER
 from gitbot.model.cluster.columns import Numbers
 from gitbot.model.cluster.pod import Pod
 
@@ -20,7 +21,12 @@ def score(state: State, pod: Pod, numbers: Numbers) -> Numbers:
         sums += state.columns.image_bytes(name)[numbers]
     if not pod.containers or not sums.any():
         return sums
-    most = _MOST_PER_CONTAINER * pod.containers  # image volumes add to the sum alone
+    later = state.facts.minor >= LATER  # before, image volumes add to the sum alone
+    most = _MOST_PER_CONTAINER * (pod.containers + (later and _image_volumes(pod)))
     clamped = np.clip(sums, _LEAST, most)
     result: Numbers = 100 * (clamped - _LEAST) // (most - _LEAST)
     return result
+
+
+def _image_volumes(pod: Pod) -> int:
+    return sum(volume.get("image") is not None for volume in pod.volumes)
