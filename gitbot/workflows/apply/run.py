@@ -103,19 +103,8 @@ def apply(
     """
     run = _begin(shell, anchor, ends_at=shell.clock.now() + max_runtime)
     run.known, run.on_look, run.on_report = known, on_look, on_report
-    said = run.journal.written
     try:
-        while True:
-            follows = _run_step(run, start=start)
-            if run.journal.written != said and not shell.interrupted():
-                said = run.journal.written
-                report(run)
-            idle = follows is _NextLook.NOTHING
-            opening = opens_soon(run, wait_for_opening) if idle else 0
-            more = bool(opening or not idle) and not shell.interrupted()
-            if not more or shell.clock.now() >= run.ends_at:
-                break
-            _wait(run, follows, opening)
+        more = _run_steps(run, start=start, wait_for_opening=wait_for_opening)
     except GitbotError:
         with suppress(GitbotError):
             _write_rest(run)
@@ -127,6 +116,22 @@ def apply(
     if start and (trouble := run.unread or run.broken):
         raise trouble
     return run.result(unfinished=more)
+
+
+def _run_steps(run: PassState, *, start: bool, wait_for_opening: int) -> bool:
+    """Step after step until the pass ends; True if another one has work at once."""
+    shell, said = run.shell, run.journal.written
+    while True:
+        follows = _run_step(run, start=start)
+        if run.journal.written != said and not shell.interrupted():
+            said = run.journal.written
+            report(run)
+        idle = follows is _NextLook.NOTHING
+        opening = opens_soon(run, wait_for_opening) if idle else 0
+        more = bool(opening or not idle) and not shell.interrupted()
+        if not more or shell.clock.now() >= run.ends_at:
+            return more
+        _wait(run, follows, opening)
 
 
 def _write_rest(run: PassState) -> None:
@@ -226,7 +231,12 @@ def _run_step(run: PassState, *, start: bool) -> _NextLook:
     if doubt:  # an old or partial list would end moves that still run
         shell.say(f"looks again: {doubt}")
         return _NextLook.LOOK_SOON
-    steps = next_steps(view)
+    return _take_steps(run, view, ledger, looked)
+
+
+def _take_steps(run: PassState, view: ExecutorInput, ledger: Ledger, looked: float) -> _NextLook:
+    """Decide, record and act on a snapshot that can be trusted; `looked`: since when, by timer."""
+    shell, steps = run.shell, next_steps(view)
     if steps.effects and run.journal.wait_for_turn():
         return _NextLook.LOOK_AT_ONCE  # waiting made the snapshot too old to act on
     # a list may be older than a single object: what would end a move is read once more, by name

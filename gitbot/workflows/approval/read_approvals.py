@@ -63,27 +63,18 @@ def read_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> A
     for pull in sorted(pulls, key=lambda item: (item.merged_at, item.number)):
         if pull.base_branch != shell.base_branch or not _is_relevant(shell, ledger, pull):
             continue
-        facts: MergedPull | None = None
-        decision: Approval | NotApproved | None
-        decision = refused_before(ledger, pull, shell.cluster_name)
-        decision = decision or _edited(shell, ledger, pull, base.commit)
-        if decision is None:
-            decision, facts = _decide(shell, ledger, pull, ended)
-            judged += judge_merge(shell, ledger, decision, facts)
+        decision, facts = _decide(shell, ledger, pull, base.commit, ended)
+        judged += judge_merge(shell, ledger, decision, facts)
+        if isinstance(decision, Approval):
+            decision = _void(shell, begun, pull, decision, base.commit) or decision
         if isinstance(decision, NotApproved):
             refused.append(decision)
-        elif not is_part_of(shell, decision.commit, base.commit):
-            refused.append(_not_part(shell, ledger, pull, base.commit))
-        elif decision.digest not in ledger.plans:
-            refused.append(_unknown_plan(decision))
-        elif reason := _intent_changed_reason(shell, begun, decision):
-            refused.append(_refused(pull, reason))
-        else:
-            requests = _requests(shell, base, begun, decision)
-            document = plan_of(ledger, decision.digest)
-            if facts is not None and document is not None:
-                requests = awaiting(shell, present, requests, document, facts)
-            approved += requests
+            continue
+        requests = _requests(shell, base, begun, decision)
+        document = plan_of(ledger, decision.digest)
+        if facts is not None and document is not None:
+            requests = awaiting(shell, present, requests, document, facts)
+        approved += requests
     for approval in _auto_approved(shell, ledger):
         approved += _requests(shell, base, begun, approval)
     for item in begun.lapsed(approved, refused):
@@ -124,14 +115,33 @@ def first_pull(ledger: Ledger, cluster: str) -> int:
     return min(filter(None, told), default=1)
 
 
+def _void(
+    shell: RunContext, begun: StartedRequests, pull: PullRequest, approval: Approval, base: str
+) -> NotApproved | None:
+    """Why a merge that was approved has no plan to carry out; None if it has one."""
+    if not is_part_of(shell, approval.commit, base):
+        return _not_part(shell, begun.ledger, pull, base)
+    if approval.digest not in begun.ledger.plans:
+        return _unknown_plan(approval)
+    reason = _intent_changed_reason(shell, begun, approval)
+    return _refused(pull, reason) if reason else None
+
+
 def _decide(
-    shell: RunContext, ledger: Ledger, pull: PullRequest, ended: Mapping[RequestId, int]
+    shell: RunContext,
+    ledger: Ledger,
+    pull: PullRequest,
+    base: str,
+    ended: Mapping[RequestId, int],
 ) -> tuple[Approval | NotApproved, MergedPull | None]:
-    """What a merge approved, and its facts. Reads reviews only if they can still matter.
+    """What a merge approved, and its facts if reviews were read: only if they can still matter.
 
     The history of merges only grows. If all requests of a merge have ended, gitbot does not ask the
-    forge again, and returns no facts.
+    forge again.
     """
+    known = refused_before(ledger, pull, shell.cluster_name) or _edited(shell, ledger, pull, base)
+    if known is not None:
+        return known, None
     facts = merged_pull(shell, ledger, pull)
     if _is_settled(ledger, facts, ended):
         return decide(facts), None
