@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +69,6 @@ def drain(
 
     asked = _NodeChoice.of(node_names(nodes), zone, labels)
     with author_shell(writing) as (shell, snapshot, local):
-        _must_exist(snapshot, asked.names)
         spec: dict[str, Any] = {"nodes": asked.fields(snapshot)}
         when = "at merge"
         if start is not None and duration is not None:
@@ -111,16 +109,12 @@ class _NodeChoice:
 
     def fields(self, snapshot: ClusterSnapshot) -> dict[str, Any]:
         """`spec.nodes`. Raises UsageError if the cluster has no such node."""
+        from gitbot.workflows.simulate import chosen_nodes  # noqa: PLC0415 - keeps --help quick
+
+        labels = read_selector(self.labels) if self.labels else None
+        chosen_nodes(snapshot, self.names, zone=self.zone, labels=labels)
         if self.names:
             return {"names": list(self.names)}
-        from gitbot.kubernetes.objects import labels_of  # noqa: PLC0415 - keeps --help quick
-        from gitbot.model.cluster.scheduling import ZONE  # noqa: PLC0415
-
-        matcher = read_selector(self._selector)
-        if not any(matcher.matches(labels_of(node)) for node in snapshot.of("Node")):
-            known = sorted({labels_of(node).get(ZONE, "") for node in snapshot.of("Node")} - {""})
-            hint = f"the zones are {', '.join(known)}" if self.zone else "see kubectl get nodes"
-            raise UsageError(f"no node has the labels {self._selector}", hint=hint)
         return {"selector": selector_fields(self._selector)[0]}
 
     @property
@@ -154,19 +148,6 @@ def _mode(asked: _NodeChoice, at_once: int) -> dict[str, Any]:
     if not at_once:
         return {"mode": "Together"}
     return {"maxNodesAtOnce": at_once} if at_once > 1 else {}
-
-
-def _must_exist(snapshot: ClusterSnapshot, names: Sequence[str]) -> None:
-    from gitbot.kubernetes.objects import name_of  # noqa: PLC0415 - keeps --help quick
-    from gitbot.model.text.wording import nearest  # noqa: PLC0415 - only for an error
-
-    known = [name_of(node).name for node in snapshot.of("Node")]
-    for name in names:
-        if name not in known:
-            near = nearest(name, known)
-            raise UsageError(
-                f"there is no node {name}", hint=f"did you mean {near}?" if near else ""
-            )
 
 
 def _opening(text: str, zone: str, *, now: int) -> str:

@@ -8,6 +8,6 @@ without a place.
 
 from __future__ import annotations
 
-from gitbot.workflows.simulate.run import Forecast, Simulation
+from gitbot.workflows.simulate.run import Forecast, Simulation, chosen_nodes
 
-__all__ = ["Forecast", "Simulation"]
+__all__ = ["Forecast", "Simulation", "chosen_nodes"]

@@ -81,6 +81,35 @@ class Forecast:
         return bool(pending or self.holds or self.broken or self.unsurvived)
 
 
+def chosen_nodes(
+    snapshot: ClusterSnapshot,
+    names: Sequence[str],
+    *,
+    zone: str = "",
+    labels: LabelMatcher | None = None,
+) -> tuple[str, ...]:
+    """Nodes by name, zone or labels. Raises UsageError for an unknown name, or for none."""
+    known = {name_of(node).name: labels_of(node) for node in snapshot.of("Node")}
+    zones = {own.get(ZONE, "") for own in known.values()} - {""}
+    for name in names:
+        if name not in known:
+            meant = f"--zone {name}" if name in zones else nearest(name, known)
+            hint = f"did you mean {meant}?" if meant else ""
+            raise UsageError(f"there is no node {name}", hint=hint)
+    if zone and zone not in zones:
+        near = nearest(zone, zones)
+        hint = f"did you mean {near}?" if near else f"the zones are {', '.join(sorted(zones))}"
+        raise UsageError(f"no node is in zone {zone}", hint=hint)
+    found = list(names)
+    for name, own in sorted(known.items()):
+        if (zone and own.get(ZONE) == zone) or (labels is not None and labels.matches(own)):
+            found.append(name)
+    if not found:
+        hint = "give names, --zone or -l" if labels is None else "no node has the labels of -l"
+        raise UsageError("no node is meant", hint=hint)
+    return tuple(dict.fromkeys(found))
+
+
 class Simulation:
     """One snapshot, with the rules of a revision or without."""
 
@@ -93,28 +122,7 @@ class Simulation:
     def chosen(
         self, names: Sequence[str], *, zone: str = "", labels: LabelMatcher | None = None
     ) -> tuple[str, ...]:
-        """Nodes by name, zone or labels. Raises UsageError for an unknown name, or for none."""
-        known = self._instances.nodes
-        zones = {labels_of(node).get(ZONE, "") for node in known.values()} - {""}
-        for name in names:
-            if name not in known:
-                near = nearest(name, known)
-                meant = f"--zone {name}" if name in zones else near
-                hint = f"did you mean {meant}?" if meant else ""
-                raise UsageError(f"the cluster has no node {name}", hint=hint)
-        if zone and zone not in zones:
-            near = nearest(zone, zones)
-            hint = f"did you mean {near}?" if near else f"the zones are {', '.join(sorted(zones))}"
-            raise UsageError(f"no node is in zone {zone}", hint=hint)
-        found = list(names)
-        for name, node in sorted(known.items()):
-            own = labels_of(node)
-            if (zone and own.get(ZONE) == zone) or (labels is not None and labels.matches(own)):
-                found.append(name)
-        if not found:
-            hint = "give names, --zone or -l" if labels is None else "no node has the labels of -l"
-            raise UsageError("no node is meant", hint=hint)
-        return tuple(dict.fromkeys(found))
+        return chosen_nodes(self._snapshot, names, zone=zone, labels=labels)
 
     def lose(self, nodes: Sequence[str]) -> Forecast:
         loss = LossSimulation(self._snapshot, self._rules(self._snapshot)).of(nodes)

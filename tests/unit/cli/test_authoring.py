@@ -248,6 +248,7 @@ WRONG = [
     (("drain",), "found no nodes, expected one of NODE..., --zone, -l"),
     (("drain", "kni-worker", "--zone", "scu"), "found several of NODE, --zone and -l"),
     (("drain", "--zone", "nowhere"), "the zones are "),
+    (("drain", "scu"), "there is no node scu; did you mean --zone scu?"),
     (
         ("drain", "kni-worker", "kni-worker2", "--rolling", "0"),
         "'--rolling': 0 is not in the range 1<=x<=1000",
