@@ -16,31 +16,39 @@ from gitbot.model.plan.constraint import RuleConstraint, after_move
 from gitbot.model.plan.diagnosis import TOGETHER, Check, passed, warned
 from gitbot.model.plan.plan import Move, PlacementPlan, RuleState
 from gitbot.model.plan.problem import Pin, PlacementProblem
+from gitbot.model.progress import PlanningProgress
 from gitbot.model.text.wording import first_of
 from gitbot.planner.assemble import rule_state
 
 MOST_TARGETS = 8
 """Domains that are tried for a group; each takes a whole plan."""
 
+MOST_FAILED = 32
+"""Attempts without a better plan; after so many, only one target of each group is tried."""
+
 
 def with_groups(
     problem: PlacementProblem,
     plan: PlacementPlan,
     make: Callable[[PlacementProblem], PlacementPlan],
+    onlooker: PlanningProgress,
 ) -> PlacementPlan:
     """The plan, or one that also moves groups whose VMs are all held; never worse otherwise.
 
-    The replay judges such a plan by the rules as they are written, so what the search did is not
-    part of the proof.
+    If the onlooker asks to end, it is the plan found until then. The replay judges such a plan by
+    the rules as they are written, so what the search did is not part of the proof.
     """
     occupancy = Instances.of(problem.snapshot).occupancy()
-    best, eased = plan, problem
+    best, eased, failed = plan, problem, 0
     for number, rule in enumerate(problem.rules):
         held = {hold.vm.namespaced_name for hold in best.holds if hold.asked}
         if not held or rule.members.isdisjoint(held):
             continue
         for group in kept_together(rule, occupancy):
-            for target in _targets(eased, group) if group.vms <= held else ():
+            most = MOST_TARGETS if failed < MOST_FAILED else 1
+            for target in _targets(eased, group)[:most] if group.vms <= held else ():
+                if onlooker.stopped():
+                    return best
                 rules = list(eased.rules)
                 rules[number] = moving_as_one(rules[number], group, target)
                 attempt = replace(eased, rules=tuple(rules))
@@ -48,6 +56,7 @@ def with_groups(
                 if found is not None:
                     best, eased = found, attempt
                     break
+                failed += 1
     return best
 
 
@@ -68,7 +77,7 @@ def _targets(problem: PlacementProblem, group: Group) -> list[str]:
             for value, total in mine.items()
             if not place or value in scores
         }
-    return sorted(scores, key=lambda value: (-scores[value], value))[:MOST_TARGETS]
+    return sorted(scores, key=lambda value: (-scores[value], value))
 
 
 def _judged(

@@ -42,7 +42,7 @@ def make_plan(
     plan = _alone(problem, onlooker)
     if onlooker.stopped() or not any(hold.code in STUCK for hold in plan.holds):
         return plan
-    return with_groups(problem, plan, lambda eased: _alone(eased, onlooker))
+    return with_groups(problem, plan, lambda eased: _alone(eased, onlooker), onlooker)
 
 
 def _alone(problem: PlacementProblem, onlooker: PlanningProgress) -> PlacementPlan:

@@ -132,15 +132,15 @@ def empty_nodes(board: PlanState, goal: EmptyNodes, closed: Closed, late: Late) 
         cordon=goal.cordoned_by_gitbot,
         away=goal.away,
         at_once=goal.nodes if goal.together else (),
-        drained=_drained(drain, turns, could),
+        drained=_drained(drain, turns, could, none=none),
         any_order=all(turn.any_order for turn in turns if turn.steps),
     )
 
 
-def _drained(drain: _Drain, turns: Turns, could: tuple[str, ...]) -> Drained:
-    """Which nodes have no VM left, in the order in which they are emptied."""
+def _drained(drain: _Drain, turns: Turns, could: tuple[str, ...], *, none: bool) -> Drained:
+    """Which nodes have no VM left, in the order in which they are emptied; `none` begins."""
     goal = drain.goal
-    if _none_begins(drain, turns):
+    if none:
         kept = goal.nodes
         return Drained(request=goal.request.id, emptied=(), kept=kept, together=True, could=could)
     stays, against = drain.board.facts.stays, drain.against
@@ -226,7 +226,7 @@ def _none_begins(drain: _Drain, turns: Turns) -> bool:
 
 
 def _could(drain: _Drain) -> tuple[str, ...]:
-    """The largest set of the nodes that can be empty together; those with least memory first."""
+    """The largest set found of nodes that can be empty together; least memory first."""
     goal, board = drain.goal, drain.board
     nodes = [node for node in goal.nodes if not drain.blocked(node)]
     weight = {node: sum(map(board.memory, drain.free(node))) for node in nodes}
@@ -237,7 +237,12 @@ def _could(drain: _Drain) -> tuple[str, ...]:
             for name, why in drain.wish.closed.items()
             if name not in goal.nodes or name in some
         }
-        return not _solve_all(drain, some, replace(drain.wish, closed=closed)).left
+        wish = replace(drain.wish, closed=closed)
+        task = drain.task_of(some, wish)
+        if board.onlooker.stopped() or not room_for(board, list(task.content), wish):
+            return False
+        # a complete search of each of up to 62 sets would be too much for a hint
+        return not (solve_greedily(board, task).left and solve(board, task, tight=True).left)
 
     if len(nodes) < len(goal.nodes) and can(nodes):
         return tuple(nodes)
