@@ -14,6 +14,7 @@ from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.text.names import IntentRef
 from gitbot.planner import make_plan, plan
 from gitbot.planner.search import greedy
+from gitbot.planner.search.exact import shortest
 from tests.doubles.problems import HOSTNAME, node, problem, vm
 from tests.unit.planner.test_drain import empty, together
 
@@ -32,7 +33,6 @@ def test_hint_of_drain_that_cannot_begin_makes_no_complete_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     searches: list[object] = []
-    shortest = greedy.shortest
 
     def noted(*words: Any, **fields: Any) -> Any:
         searches.append(words)
