@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_050,
     "model": 3_414,
-    "planner": 6_975,
+    "planner": 6_989,
     "policy": 4_100,
     "ports": 554,
     "published": 1_961,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_147,
-    "workflows": 13_670,
+    "workflows": 13_678,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"
