@@ -60,6 +60,7 @@ COMMANDS: dict[str, str] = {
     "comment": "Obey and answer a comment on a pull request.",
     "doctor": "Find what would keep gitbot from working, with its fix.",
     "returned": "Say that a node is back from its maintenance.",
+    "wait": "Wait until a node is ready or back, or a request has succeeded.",
     "version": "Print the versions of gitbot, its time zones and its Python.",
     "help": "Show the help of gitbot or of a command.",
     "completion": "Print the completion script of bash, zsh or fish.",
@@ -332,6 +333,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "merge": ("gitbot merge 1",),
     "pulls": ("gitbot pulls", "gitbot pulls 1"),
     "undo": ("gitbot undo request/customapp/make-room",),
+    "wait": ("gitbot wait node/kni-worker5 --for ready --timeout 2h",),
     "audit": (
         "gitbot audit --snapshot cluster.json.gz",
         "gitbot audit -n customapp --rule mssql2016 -o sarif",

@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_467,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_246,
+    "cli": 8_329,
     "constraints": 10_435,
     "documents": 2_500,
     "errors": 103,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_147,
-    "workflows": 13_678,
+    "workflows": 13_751,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

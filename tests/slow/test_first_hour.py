@@ -170,6 +170,7 @@ def _drains_tonight(person: Person) -> None:
     person.types("gitbot status", "Waiting:", f"{drain}: approved")
     did = "cordoned: kni-worker5", "draining: kni-worker5", "ready: kni-worker5"
     person.types(f"gitbot apply --wait-for-opening {SOON}", "1 succeeded", *did)
+    person.types("gitbot wait node/kni-worker5 --for ready", "node/kni-worker5: ready for tonight")
     person.types(
         "gitbot status",
         f"{drain}: succeeded",

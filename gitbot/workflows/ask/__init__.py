@@ -19,8 +19,10 @@ from gitbot.workflows.ask.open_pulls import changing_intents
 from gitbot.workflows.ask.proof import prove
 from gitbot.workflows.ask.status import RequestStatus, StatusResult, look_at_all, status
 from gitbot.workflows.ask.status_document import status_document
+from gitbot.workflows.ask.wait import Awaited, WaitProgress, node_awaited, request_awaited
 
 __all__ = [
+    "Awaited",
     "Listing",
     "NextOpening",
     "NodeStatus",
@@ -29,15 +31,18 @@ __all__ = [
     "RequestStatus",
     "Row",
     "StatusResult",
+    "WaitProgress",
     "changing_intents",
     "cluster_checks",
     "history",
     "listing",
     "look_at_all",
     "name_of_row",
+    "node_awaited",
     "of_labels",
     "prove",
     "repository_checks",
+    "request_awaited",
     "rights_checks",
     "status",
     "status_document",
