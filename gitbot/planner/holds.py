@@ -288,16 +288,12 @@ INTERNAL = Blocker(
 )
 
 
-def blocked(node: str, culprits: Mapping[NamespacedName, str], *, leavable: bool) -> Blocker:
-    """A VM stays because its node does, for `culprits` with their codes; LeaveRunning may help."""
+def blocked(node: str, culprits: Mapping[NamespacedName, str]) -> Blocker:
+    """A VM stays because its node does, for `culprits` with their codes."""
     first, code = min(culprits.items())
     more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
-    leave = "notMigratable: LeaveRunning empties a node except for such VMs"
-    return Blocker(
-        code="blocked-node",
-        reason=f"node {node} is not emptied: {first} cannot move ({code}){more}",
-        hint=leave if leavable else "make a place for it, or change what keeps it there",
-    )
+    reason = f"node {node} is not emptied: {first} cannot move ({code}){more}"
+    return Blocker(code="blocked-node", reason=reason)
 
 
 def not_all(

@@ -15,6 +15,7 @@ from gitbot.planner.move_groups import with_groups
 from gitbot.planner.plan_types import Draft
 from gitbot.planner.problem_index import ProblemIndex
 from gitbot.planner.proofs.prove import with_proofs
+from gitbot.planner.remedies import with_remedies
 from gitbot.planner.schedule.schedule import schedule
 from gitbot.planner.schedule.timing import first_chance
 from gitbot.planner.search.greedy import effort
@@ -39,10 +40,14 @@ def make_plan(
     one. A VM that cannot be moved becomes a hold, not an error. If the onlooker asks to end, the
     plan holds what was found until then: lawful, not final.
     """
-    plan = _alone(problem, onlooker)
-    if onlooker.stopped() or not any(hold.code in STUCK for hold in plan.holds):
-        return plan
-    return with_groups(problem, plan, lambda eased: _alone(eased, onlooker), onlooker)
+
+    def make(eased: PlacementProblem) -> PlacementPlan:
+        return _alone(eased, onlooker)
+
+    plan = make(problem)
+    if not onlooker.stopped() and any(hold.code in STUCK for hold in plan.holds):
+        plan = with_groups(problem, plan, make, onlooker)
+    return plan if onlooker.stopped() else with_remedies(problem, plan, make)
 
 
 def _alone(problem: PlacementProblem, onlooker: PlanningProgress) -> PlacementPlan:

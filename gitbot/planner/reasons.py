@@ -56,7 +56,7 @@ def summary(
         return Blocker(code="selector-collision", reason=collision, hint=_DROPPED)
     loose = [lines[0] for lines in said.values() if _kind(lines[0], wish) == _LANDING]
     if loose:
-        return Blocker(code="unsafe-landing", reason=loose[0], hint="write pin: Node")
+        return Blocker(code="unsafe-landing", reason=loose[0])
     if len(said) == 1:
         ((node, lines),) = said.items()
         hint = _bound_by(board, vm) if _kind(lines[0], wish) == _COMPANY else ""

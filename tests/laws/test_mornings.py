@@ -4,16 +4,19 @@
 morning of each into the folder.
 """
 
+import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from tests.doubles.problems import node, vm
-from tests.laws.mornings import Morning, morning
-from tests.laws.mornings_checker import Answer, faults
+from tests.laws.mornings import Document, Morning, morning
+from tests.laws.mornings_checker import Answer, faults, run
 
 CALM = Morning(
     nodes=(node("a", memory="8Gi"), node("b", memory="2Gi"), node("c", unschedulable=True)),
@@ -54,6 +57,63 @@ def test_no_plan_of_many_mornings_has_a_fault(first: int) -> None:
 @pytest.mark.parametrize("first", range(0, 200_000, 1_000))
 def test_no_plan_of_very_many_mornings_has_a_fault(first: int) -> None:
     assert found(range(first, first + 1_000), most=60 if first % 10_000 == 0 else 12) == []
+
+
+REMEDIES: Mapping[str, Callable[[Document], Document]] = {
+    "write pin: Node": lambda spec: {**spec, "pin": "Node"},
+    "notMigratable: LeaveRunning": lambda spec: {
+        **spec,
+        "drain": {**spec["drain"], "notMigratable": "LeaveRunning"},
+    },
+}
+"""What a hint says, and the spec of an intent for which that is done."""
+
+
+def useless(seed: int) -> list[str]:
+    """The remedies of a morning's plan with which its plan still holds the VM."""
+    case = morning(seed, most=6)
+    found = []
+    document = answered(case)
+    asked = sorted(
+        (hold["intent"]["name"], words)
+        for hold in document.get("holds", ())
+        for words in REMEDIES
+        if hold["hint"].startswith(words)
+    )
+    for name, words in dict.fromkeys(asked):
+        intents = tuple(
+            {**intent, "spec": REMEDIES[words](intent["spec"])}
+            if intent["metadata"]["name"] == name
+            else intent
+            for intent in case.intents
+        )
+        after = answered(replace(case, intents=intents))
+        held = {(hold["intent"]["name"], hold["vm"]["name"]) for hold in after["holds"]}
+        found += [
+            f"{seed}: {name} with {words} still holds {hold['vm']['name']}"
+            for hold in document["holds"]
+            if hold["hint"].startswith(words) and hold["intent"]["name"] == name
+            if (name, hold["vm"]["name"]) in held
+        ]
+    return found
+
+
+def answered(case: Morning) -> dict[str, Any]:
+    """The printed plan of a morning."""
+    with TemporaryDirectory() as folder:
+        case.write(Path(folder))
+        document: dict[str, Any] = json.loads(run(folder)[1])
+    return document
+
+
+def test_a_remedy_that_is_offered_helps() -> None:
+    assert [line for seed in (0, 30, 34, 78) for line in useless(seed)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_remedy_that_is_offered_on_many_mornings_helps() -> None:
+    assert [line for seed in range(80, 150) for line in useless(seed)] == []
 
 
 def answer(*moves: dict[str, Any], holds: Sequence[dict[str, Any]] = ()) -> Answer:

@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_050,
     "model": 3_414,
-    "planner": 6_989,
+    "planner": 7_079,
     "policy": 4_100,
     "ports": 554,
     "published": 1_961,

@@ -434,7 +434,7 @@ def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
     culprits = {vm: item.code for vm, item in staying.items()} if drain.goal.block else {}
     culprits |= {vm: item.code for vm, item in stuck.items()}
     if culprits and not turn.steps and not drain.goal.together:
-        kept = holds.blocked(node, culprits, leavable=not stuck)
+        kept = holds.blocked(node, culprits)
         found.extend(
             holds.hold(board.facts, request, vm, kept)
             for vm in residents(board, node)
