@@ -15,7 +15,7 @@ ROOMS = {
     "audit": 1_762,
     "calendar": 1_529,
     "cli": 8_329,
-    "constraints": 10_435,
+    "constraints": 10_437,
     "documents": 2_500,
     "errors": 103,
     "execution": 3_474,

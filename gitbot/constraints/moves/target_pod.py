@@ -87,7 +87,8 @@ def launcher_of(
         pod = pod.replace(new_claims=new)
     if beside is None:
         return pod
-    return pod.replace(attachment=Pod.from_object(beside).replace(new_claims=new))
+    other = Pod.from_object(beside).replace(new_claims=new, limits=limits_of(beside))
+    return pod.replace(attachment=other)
 
 
 def _running_or_next(instances: Instances, instance: Instance) -> KubernetesObject:

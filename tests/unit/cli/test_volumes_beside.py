@@ -198,6 +198,30 @@ def test_a_launcher_and_its_attachment_pod_take_two_of_the_pods_of_a_node(
     assert ("Pending: NodeResourcesFit: the node holds 1 pods and allows 1" in said) is not takes
 
 
+@pytest.mark.parametrize(
+    ("name", "hard", "used", "refused"),
+    [
+        ("pods", "3", "2", "pods: 2 used, 2 more, 3 allowed"),
+        ("pods", "4", "2", ""),
+        ("limits.cpu", "1050m", "1", "limits.cpu: 1 used, 100m more, 1050m allowed"),
+        ("limits.cpu", "1100m", "1", ""),
+    ],
+)
+def test_a_quota_counts_the_attachment_pod(name: str, hard: str, used: str, refused: str) -> None:
+    quota: KubernetesObject = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {name: hard}},
+        "status": {"used": {name: used}},
+    }
+    said = told([*with_hotplug(), WAITS, quota], "explain", "db")
+    assert ("ResourceQuota" in said) is bool(refused)
+    assert refused in said
+    moved = "1 move" in told([*with_hotplug(), WAITS, quota], "simulate", "drain", "n1")
+    assert moved is not bool(refused)
+
+
 def off(name: str, **spec: Any) -> KubernetesObject:
     """A VM that is off, with a disk from a DataVolume template."""
     template = {

@@ -31,8 +31,9 @@ class Quota:
     used: Mapping[str, int]
 
     def refusal(self, pods: Iterable[Pod]) -> str:
-        """Why these additional pods do not all fit; "" if they do."""
-        listed = tuple(pods)
+        """Why these additional pods, and their attachment pods, do not all fit; "" if they do."""
+        both = ((pod, pod.attachment) for pod in pods)
+        listed = [pod for pair in both for pod in pair if pod is not None]
         for name, hard in sorted(self.hard.items()):
             asked = sum(usage(pod, name) for pod in listed)
             used = self.used.get(name, 0)
