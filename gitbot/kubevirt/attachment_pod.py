@@ -1,7 +1,7 @@
 """The pod that attaches hotplugged volumes to the node of a launcher pod.
 
-Source: KubeVirt, pkg/virt-controller/services/template.go (RenderHotplugAttachmentPodTemplate). Its
-affinity requires the label kubernetes.io/hostname to equal the name of the launcher's node.
+Source: KubeVirt, pkg/virt-controller/services/{template,renderresources}.go. Its affinity requires
+the label kubernetes.io/hostname to equal the name of the launcher's node.
 """
 
 from __future__ import annotations

@@ -72,7 +72,9 @@ SOURCES: Mapping[str, str] = {
     "pkg/virt-config/virt-config.go": "kubevirt.kubevirt_object kubevirt.limits",
     _SERVICES: "kubevirt.target_pod",
     f"{_SERVICES}/nodeselectorrenderer.go": "kubevirt.node_selector",
-    f"{_SERVICES}/renderresources.go": "kubevirt.compute_resources kubevirt.containers",
+    f"{_SERVICES}/renderresources.go": (
+        "kubevirt.attachment_pod kubevirt.compute_resources kubevirt.containers"
+    ),
     f"{_SERVICES}/serialconsolelog.go": "kubevirt.containers",
     f"{_SERVICES}/template.go": (
         "kubevirt.attachment_pod kubevirt.containers kubevirt.launcher_pod "

@@ -21,7 +21,7 @@ ROOMS = {
     "execution": 3_474,
     "intents": 5_617,
     "kubernetes": 507,
-    "kubevirt": 3_050,
+    "kubevirt": 3_051,
     "model": 3_414,
     "planner": 7_079,
     "policy": 4_100,
