@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from gitbot.kubevirt.source_node import lost_of
 from gitbot.model.plan.plan import PlacementPlan
@@ -42,17 +44,20 @@ def make_plan(
     """
 
     def make(eased: PlacementProblem) -> PlacementPlan:
-        return _alone(eased, onlooker)
+        return _alone(eased, onlooker, questions)
 
+    questions = Counter[bool]()  # one budget for all that is tried
     plan = make(problem)
     if not onlooker.stopped() and any(hold.code in STUCK for hold in plan.holds):
         plan = with_groups(problem, plan, make, onlooker)
     return plan if onlooker.stopped() else with_remedies(problem, plan, make)
 
 
-def _alone(problem: PlacementProblem, onlooker: PlanningProgress) -> PlacementPlan:
+def _alone(
+    problem: PlacementProblem, onlooker: PlanningProgress, questions: Counter[bool]
+) -> PlacementPlan:
     """The plan in which each move keeps every rule."""
-    facts = ProblemIndex.of(problem)
+    facts = replace(ProblemIndex.of(problem), questions=questions)
     board = PlanState.of(facts)
     late: Late = frozenset()
     # `late` grows in each round: no goal plans a move again that found no time or no order. It ends

@@ -33,8 +33,8 @@ WORST: Cost = (1 << 62, 0, 0)
 QUESTIONS = 75_000
 """Approximate evaluation budget of one search; deterministic across machines."""
 
-PLAN_QUESTIONS = 100_000
-"""The budget of all searches of one plan: about two seconds."""
+PLAN_QUESTIONS = 80_000
+"""The budget of all searches of one plan: one to two seconds."""
 
 COST_OF_UNKNOWN = 10
 """An answer that is not cached costs so many units of the budget."""
