@@ -189,10 +189,11 @@ GONE = "no such team, or gitbot may not read it"
 NO_ACCOUNT = "a mail address, which no account can be asked for"
 
 
-def consenting(
-    pull: MergedPull, digest: str, *, bot: str, author_may_write: bool
-) -> frozenset[str]:
-    """The accounts that approve this plan of this head now. Only the last review of each counts."""
+def consenting(pull: MergedPull, digest: str, *, bot: str, author_consents: bool) -> frozenset[str]:
+    """The accounts that approve this plan of this head now. Only the last review of each counts.
+
+    `author_consents`: the author may write, and pushed this head.
+    """
     newest = {review.reviewer: review for review in sorted(pull.reviews, key=lambda r: r.time)}
     shown = [(record.time, record.digest) for record in pull.records if record.head == pull.head]
     found = {
@@ -204,7 +205,7 @@ def consenting(
         and review.reviewer != pull.author
         and (pull.proposal is not None or seen_at(shown, review.time) == digest)
     }
-    if author_may_write:
+    if author_consents:
         found.add(pull.author)
     return frozenset(name for name in found if name and not is_bot(name, bot))
 

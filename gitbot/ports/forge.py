@@ -233,6 +233,12 @@ class Forge(Protocol):
     def can_write(self, account: str) -> bool:
         """Whether an account may write to the repository now: write, maintain or admin."""
 
+    def has_pushed(self, account: str, head: str) -> bool:
+        """Whether this account pushed this commit; true for a forge whose pushes have no account.
+
+        Git's author and committer are what anyone writes: only the forge knows who pushed.
+        """
+
     def team_members(self, team: str) -> frozenset[str] | None:
         """The accounts of `@org/team`, its child teams' too; None if the forge shows no such team.
 

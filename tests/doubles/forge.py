@@ -260,6 +260,10 @@ class MemoryForge:
         """Everybody but the `readers`."""
         return account not in self.readers
 
+    def has_pushed(self, account: str, head: str) -> bool:  # noqa: ARG002 - as the local forge
+        """Pushes have no account."""
+        return True
+
     def team_members(self, team: str) -> frozenset[str] | None:
         """The members of a team of `teams`; None if there is no such team."""
         return self.teams.get(team)

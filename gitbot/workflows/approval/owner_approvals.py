@@ -82,8 +82,12 @@ def consents(
     if not needs:
         return ()
     forge = shell.forge
-    may_write = facts.author != forge.bot and forge.can_write(facts.author)
-    accounts = consenting(facts, document.digest, bot=forge.bot, author_may_write=may_write)
+    author_consents = (
+        facts.author != forge.bot
+        and forge.can_write(facts.author)
+        and forge.has_pushed(facts.author, facts.head)  # not what others pushed to the branch since
+    )
+    accounts = consenting(facts, document.digest, bot=forge.bot, author_consents=author_consents)
     return judge(sorted(needs), accounts, members=forge.team_members, bot=forge.bot)
 
 

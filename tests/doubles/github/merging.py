@@ -24,6 +24,16 @@ def notice(github: Core, by: Principal | None = None) -> None:
         for ref in sorted(set(before) | set(present)):
             new = present.get(ref, NOBODY)
             if before.get(ref, NOBODY) != new and ref.startswith(_HEADS):
+                repository.activities.append(
+                    {
+                        "id": len(repository.activities) + 1,
+                        "before": before.get(ref, NOBODY),
+                        "after": new,
+                        "ref": ref,
+                        "activity_type": "push",
+                        "actor": mover.login,
+                    }
+                )
                 _moved(github, repository, ref, new, mover)
 
 

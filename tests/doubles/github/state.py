@@ -229,6 +229,7 @@ class Repository:
     variables: dict[str, str] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)  # at the last call of `merging.notice`
     sarifs: list[JSON] = field(default_factory=list)
+    activities: list[JSON] = field(default_factory=list)  # pushes, oldest first
     queue: list[JSON] = field(default_factory=list)
 
     @property

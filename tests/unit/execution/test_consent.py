@@ -28,7 +28,7 @@ def shown(time: int, digest: str) -> PlanShown:
     return PlanShown(file=pull_file(1), time=time, pull_request=1, digest=digest, shown=stands)
 
 
-def given(*reviews: PullReview, author_may_write: bool = False) -> set[str]:
+def given(*reviews: PullReview, author_consents: bool = False) -> set[str]:
     pull = MergedPull(
         number=1,
         author="ann",
@@ -39,7 +39,7 @@ def given(*reviews: PullReview, author_may_write: bool = False) -> set[str]:
         reviews=reviews,
         records=(shown(10, "sha256:old"), shown(15, DIGEST)),
     )
-    found = consenting(pull, DIGEST, bot="gitbot", author_may_write=author_may_write)
+    found = consenting(pull, DIGEST, bot="gitbot", author_consents=author_consents)
     return set(found)
 
 
@@ -62,7 +62,7 @@ def test_who_consents(reviews: list[PullReview], accounts: set[str]) -> None:
 
 
 def test_an_author_consents_who_may_write() -> None:
-    assert given(author_may_write=True) == {"ann"}
+    assert given(author_consents=True) == {"ann"}
     assert is_bot("renovate[bot]", "gitbot")
     assert not is_bot("robot", "gitbot")
 

@@ -24,6 +24,8 @@ from gitbot.workflows.core.context import RunContext
 from tests.doubles import people
 from tests.doubles.customapp import customapp
 from tests.doubles.github import GitHub, Server
+from tests.doubles.github.merging import notice
+from tests.doubles.github.state import Principal
 from tests.doubles.intents import HEAD, REQUEST
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.unit.workflows.story import configuration
@@ -67,6 +69,7 @@ class Tenants:
     review: Callable[[int, str, str, str], None]  # number, account, event, head
     dismiss: Callable[[int, str], None]
     fork: Callable[[str, str, dict[str, str]], int]  # author, branch, files
+    pushed: Callable[[str], None]  # the account that pushed what is new; local pushes have none
     store: MemoryLedgerStore = field(default_factory=MemoryLedgerStore)
 
     @property
@@ -99,6 +102,7 @@ class Tenants:
     def open(self, author: str, files: dict[str, str], *, branch: str = "work") -> PullRequest:
         """Somebody opens a pull request, and gitbot shows its plan."""
         self.commit(branch, files)
+        self.pushed(author)
         pull = self.acting_as(author).open_pull(
             branch=branch, base_branch="main", title=branch, body="", labels=()
         )
@@ -205,6 +209,7 @@ def _local(folder: Path, port: SimulatedPort) -> Iterator[Tenants]:
 
     yield Tenants(
         fork=fork,
+        pushed=lambda _: None,
         kind="local",
         port=port,
         repository=mirror,
@@ -263,6 +268,7 @@ def _github(folder: Path, port: SimulatedPort) -> Iterator[Tenants]:
 
         yield Tenants(
             fork=fork,
+            pushed=lambda login: notice(service, Principal(kind="user", login=login)),
             kind="github",
             port=port,
             repository=GitRepository.clone(str(bare), folder / "mirror"),

@@ -63,6 +63,22 @@ def test_an_owner_who_is_the_author_consents(scene: Tenants) -> None:
     assert moved(scene)
 
 
+def test_a_push_of_another_account_needs_another_consent(scene: Tenants) -> None:
+    """An author who is an owner consents to what they pushed, not to what follows."""
+    number = asked(scene, "ann")
+    scene.commit("work", {FILE: NAMED.replace("kni-worker5", "kni-worker6")})
+    scene.pushed("bob")
+    scene.publish(number)
+    if scene.kind == "local":
+        return  # its pushes have no account
+    assert "@acme/customapp (ann, dora)" in scene.check(number, "gitbot/owners")[1]
+    scene.merge(number)
+    assert not moved(scene)
+    scene.approve(number, "dora")
+    scene.approve(number, "olga")
+    assert moved(scene)
+
+
 def test_a_named_node_needs_its_own_owner(scene: Tenants) -> None:
     number = asked(scene, "ann", NAMED)
     scene.merge(number)

@@ -50,6 +50,7 @@ class GitHubForge:
         self._conversation = Conversation(api=api, root=self._root, account=lambda: self.bot)
         # Methods of the port, implemented by these.
         self.can_write = self.protection.can_write
+        self.has_pushed = self.protection.has_pushed
         self.team_members = self.protection.team_members
         self.set_check = self._checks.set_check
         self.list_checks = self._checks.list_checks

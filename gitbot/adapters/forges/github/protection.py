@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +16,7 @@ from gitbot.model.text.names import CONFIGURATION_FILE
 
 _WRITERS = frozenset({"admin", "maintain", "write"})
 REMEMBERED = 60  # seconds for which an answer about an account's permission is used
+_PUSHES = 1_000  # of one account, the newest first: an older head needs another owner's review
 _UNPROTECTED = "branch not protected"
 
 
@@ -30,6 +32,7 @@ class Protection:
     _rights: dict[str, tuple[int, bool]] = field(default_factory=dict)
     _reviews: tuple[int, int] | None = None
     _teams: dict[str, tuple[int, frozenset[str] | None]] = field(default_factory=dict)
+    _pushed: set[tuple[str, str]] = field(default_factory=set)
 
     def can_write(self, account: str) -> bool:
         now = self.api.clock.now()
@@ -50,6 +53,25 @@ class Protection:
                 return "none"
             raise
         return str(answer.body.get("permission") or "none")
+
+    def has_pushed(self, account: str, head: str) -> bool:
+        """GitHub's activities of the repository; a push to a fork is not among them."""
+        if (account, head) not in self._pushed:
+            found = self.api.pages(
+                f"read what {account} pushed",
+                f"{self.root}/activity",
+                parameters={"actor": account},
+                priority=Priority.SAFETY,
+            )
+            try:
+                if not any(item.get("after") == head for item in islice(found, _PUSHES)):
+                    return False
+            except GitHubRefusal as error:
+                if error.status in (403, 404, 422):  # no such account, or an older GitHub
+                    return False
+                raise
+            self._pushed.add((account, head))  # what was pushed stays pushed
+        return True
 
     def team_members(self, team: str) -> frozenset[str] | None:
         """Needs Members: read of the organization, which GITHUB_TOKEN cannot have."""

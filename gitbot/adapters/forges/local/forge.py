@@ -243,6 +243,9 @@ class LocalForge:
     def can_write(self, account: str) -> bool:
         return account not in self._read_json("settings.json").get("readers", [])
 
+    def has_pushed(self, account: str, head: str) -> bool:  # noqa: ARG002 - pushes have no account
+        return True
+
     def team_members(self, team: str) -> frozenset[str] | None:
         known = self._read_json("settings.json").get("teams", {})
         return frozenset(known[team]) if team in known else None

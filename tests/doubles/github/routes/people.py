@@ -27,6 +27,17 @@ def _permission(call: Call) -> JSON:
     return {"permission": legacy, "role_name": role}
 
 
+@route("GET", "~/activity", "contents:read")
+def _activities(call: Call) -> Answer:
+    """Who moved which ref, the newest first; `actor` narrows it to one account."""
+    actor = call.query.get("actor")
+    found = [
+        item for item in reversed(call.repository.activities) if actor in (None, item["actor"])
+    ]
+    shown = [{**item, "actor": shapes.user(call.github, item["actor"])} for item in found]
+    return call.page(shown)
+
+
 @route("GET", "/orgs/{org}/teams/{team_slug}/members")
 def _team_members(call: Call) -> Answer:
     """Members of a team. GitHub gives no job's token the right to read them."""
