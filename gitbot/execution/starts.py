@@ -171,6 +171,18 @@ def _claimed(candidate: Candidate) -> Waiting:
     return _waiting(candidate, f"{what} until {until}", retry=True)
 
 
+def _closed(view: ExecutorInput, move: Move, starts: int) -> str:
+    """Why the move may start at `starts` only: a freeze that is on now has its name."""
+    for freeze in view.problem.freezes:
+        if move.vm.namespaced_name not in freeze.vms:
+            continue
+        for span in freeze.times:
+            if span.contains(view.now):
+                frozen = f"frozen by {freeze.intent.kind} {freeze.intent.name}"
+                return frozen if span.end >= starts else f"{frozen}, then outside its allowed time"
+    return "outside its allowed time"
+
+
 def _wait(
     view: ExecutorInput, facts: ClusterFacts, draft: _Selection, candidate: Candidate
 ) -> Waiting | None:
@@ -181,7 +193,7 @@ def _wait(
         return waits("its group no longer passes the checks and is proposed again")
     starts = next_start(view, approved, move, candidate.request)
     if starts is not None and starts > view.now:
-        return waits("outside its allowed time", starts, opens=True)
+        return waits(_closed(view, move, starts), starts, opens=True)
     if view.stop:
         return waits(f"stopped: {view.stop}")
     gate = approved.terms.pause_reason or _node_gate(draft, candidate)

@@ -42,7 +42,9 @@ def table(
     for verdict in verdicts:
         rows += _rows(verdict, scores.get(verdict.node), wide=wide, here=here == verdict.node)
     subject = f"{_KINDS[explanation.kind]}/{explanation.name.name}"
-    head = f"{subject} in {explanation.name.namespace}: {_summary(explanation)}"
+    frozen = _frozen(intents) if intents else ""
+    summary = f"{frozen}; {_summary(explanation)}" if frozen else _summary(explanation)
+    head = f"{subject} in {explanation.name.namespace}: {summary}"
     nodes = _columns(rows, paint)
     checks = [
         f"  {check.outcome}  {check.name}: {check.message}"
@@ -77,6 +79,11 @@ def _total(scores: dict[str, NodeScore], node: str) -> int:
     return scores[node].total if node in scores else 0
 
 
+def _frozen(verdict: VmVerdict) -> str:
+    """What a freeze says that keeps the VM where it is now; "" if none does."""
+    return next((row.says for row in verdict.rows if row.refuses and not row.node), "")
+
+
 def _intents(verdict: VmVerdict, paint: Paint) -> list[str]:
     """Apart from the scheduler's verdict: what the repository says, and what a plan would do."""
     rows = [
@@ -89,7 +96,8 @@ def _intents(verdict: VmVerdict, paint: Paint) -> list[str]:
     if verdict.held:
         plan = f"asked to move it, gitbot would not: {escape.terminal(verdict.held)}"
     elif verdict.to:
-        plan = f"asked to move it, gitbot would choose {escape.terminal(verdict.to)}"
+        when = " once it is not frozen" if _frozen(verdict) else ""
+        plan = f"asked to move it, gitbot would choose {escape.terminal(verdict.to)}{when}"
     else:
         plan = "nothing to move here"
     return ["", "intents of this repository:", *said, plan]

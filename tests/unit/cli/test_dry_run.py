@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gitbot.adapters.clock import SystemClock
-from tests.doubles.intents import CONFIGURATION, REQUEST
+from tests.doubles.intents import CONFIGURATION, HEAD, REQUEST
 from tests.unit.cli.desk import Desk, at_desk, merge
 
 
@@ -49,6 +49,27 @@ def test_hold_of_a_person_fails_neither(desk: Desk) -> None:
     approved(desk)
     desk.gitbot("hold", "--reason", "storage")
     assert codes(desk) == (0, 0)
+
+
+FREEZE = f"""\
+{HEAD}kind: FreezeWindow
+metadata: {{name: quarter-close}}
+spec:
+  schedule: {{start: "2020-01-01T00:00", timeZone: UTC, duration: P3660D}}
+"""
+
+
+def test_freeze_that_stops_an_approved_move_is_named(desk: Desk) -> None:
+    approved(desk)
+    desk.commit(freeze=FREEZE)
+    words = ": frozen by FreezeWindow quarter-close until 2030-01-08T00:00:00Z\n"
+    assert words in desk.gitbot("apply", "--dry-run").out
+    assert words in desk.gitbot("apply").out
+    assert "frozen by FreezeWindow quarter-close" in desk.gitbot("status").out
+    said = desk.gitbot("explain", "vm/jumpbox").out
+    head = "vm/jumpbox in customapp: frozen until 2030-01-08T00:00:00Z; 4 of 7 nodes take it, "
+    assert said.startswith(head)
+    assert said.endswith(" once it is not frozen\n")
 
 
 def test_mode_observe_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

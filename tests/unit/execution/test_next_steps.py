@@ -160,6 +160,7 @@ def test_freeze_wins_over_the_window(world: World, request_id: str) -> None:
     world.approve(*moves, request=request_id)
     assert world.step() == ["1 approved", "2 approved", "2 intended"]
     assert [item.until for item in world.last.waiting] == [NOW + 100]
+    assert world.waits == {1: "frozen by FreezeWindow quarter"}
 
 
 def test_the_stop_flag_stops_everything(world: World) -> None:
