@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_147,
-    "workflows": 13_755,
+    "workflows": 13_756,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

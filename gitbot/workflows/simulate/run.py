@@ -227,9 +227,10 @@ class Simulation:
         together: bool = False,
     ) -> Forecast:
         intent = IntentRef(kind="MaintenanceWindow", namespace="", name="simulated")
+        zones = self._instances.domains.column(ZONE)  # a window orders its nodes by zone and name
         goal = EmptyNodes(
             request=Request(id=_ASKED, intent=intent),
-            nodes=tuple(nodes),
+            nodes=tuple(sorted(nodes, key=lambda name: (zones.get(name, ""), name))),
             block=False,
             cordoned_by_gitbot=True,
             max_nodes_at_once=at_once,
