@@ -58,6 +58,7 @@ _KINDS = {
     metavar="KEY=VALUE",
     help="Ask for a migration with this addedNodeSelector; may be given several times.",
 )
+@click.option("--to", "node", metavar="NODE", help="Ask for a migration to this node.")
 @click.option(
     "--scorer",
     "scorers",
@@ -82,6 +83,7 @@ def explain(
     subjects: tuple[str, ...],
     all_pending: bool,
     added: dict[str, str],
+    node: str | None,
     scorers: tuple[str, ...],
     request: str | None,
     window: str | None,
@@ -98,8 +100,7 @@ def explain(
     a VM stands below, each with file and line, and whether a plan could move it.
 
     A bare NAME and vmi/NAME mean vm/NAME; -l explains every VM with these labels. A running VM is
-    treated as a live migration that starts now, with its own pod counted; a stopped one as a start;
-    pod/NAME as the pod is.
+    judged as a live migration that starts now, with its own pod counted; a stopped one as a start.
     """
     if not any((subjects, scope.labels, all_pending, request, window)):
         raise UsageError("nothing to explain", hint="give vm/NAME, pod/NAME, -l or --all-pending")
@@ -117,15 +118,35 @@ def explain(
         if request or window:
             return explain_one(grounds, request, window, output=output, onlooker=progress)
         progress.begins("explaining")
+        added |= _to(grounds.snapshot, node) if node else {}
         explainer = _explainer(grounds.snapshot, _ranking(scorers, load := grounds.load(now)))
         wanted = _wanted(grounds.snapshot, explainer, scope, subjects, all_pending=all_pending)
         found = [_explain(explainer, kind, name, added) for kind, name in wanted]
         verdicts = judged(grounds, found, explainer, added)
     shown = _printed(found, grounds.snapshot.cluster, output, explainer, verdicts, load=load)
     click.echo(shown + (_measured(load, now) if output in ("table", "wide") else ""), nl=False)
+    return _said(found, all_pending=all_pending)
+
+
+def _said(found: Sequence[Explanation], *, all_pending: bool) -> int:
+    """The exit code; if nothing was explained, stderr says why."""
     if not found:
         click.echo("no pod waits for a node" if all_pending else "no VM has these labels", err=True)
     return 0
+
+
+def _to(snapshot: ClusterSnapshot, target: str) -> dict[str, str]:
+    """The addedNodeSelector of a migration to this node. Raises UsageError if there is none."""
+    from gitbot.model.cluster.scheduling import HOSTNAME  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.simulate import chosen_nodes  # noqa: PLC0415
+
+    chosen_nodes(snapshot, (target,))
+    (label,) = (
+        labels_of(node).get(HOSTNAME, target)
+        for node in snapshot.of("Node")
+        if name_of(node).name == target
+    )
+    return {HOSTNAME: label}
 
 
 def _wanted(
@@ -225,7 +246,8 @@ def _explain(
     if kind == "vm":
         return explainer.vm(name, added)
     if added:
-        raise UsageError("--added-node-selector is about migrations", hint="give vm/NAME only")
+        what = "--to and --added-node-selector are about migrations"
+        raise UsageError(what, hint="give vm/NAME only")
     return explainer.pod(name)
 
 

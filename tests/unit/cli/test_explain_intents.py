@@ -134,6 +134,8 @@ def test_a_node_that_leaves_service_soon_is_refused_as_plan_refuses_it(desk: Des
     there = ("--added-node-selector", "kubernetes.io/hostname=kni-worker5")
     said = desk.gitbot("explain", "jumpbox", *there).out
     assert "asked to move it, gitbot would not: " in said
+    same = desk.gitbot("explain", "jumpbox", "--to", "kni-worker5").out
+    assert "asked to move it, gitbot would not: " in same
     free = json.loads(desk.gitbot("explain", "jumpbox", "-o", "json").out)["subjects"][0]
     assert free["intents"]["to"] not in ("", "kni-worker5")
     later = window(SystemClock().now() + 30 * 86_400).replace("worker6", "worker5")
@@ -229,3 +231,15 @@ def test_explain_reads_the_forge_and_refuses_another_clusters_snapshot(desk: Des
     (desk.tree.parent / "placement.git").rename(desk.tree.parent / "gone.git")
     first = desk.gitbot(*words, "--cluster", "lusitania").out.splitlines()[0]
     assert first.startswith("no ledger was read, and this clone has none: ")
+
+
+def test_migration_to_one_node(desk: Desk) -> None:
+    said = desk.gitbot("explain", "jumpbox", "--to", "kni-worker5")
+    assert said.code == 0, said.text
+    assert said.out.startswith("vm/jumpbox in customapp: 1 of 7 nodes takes it, ")
+    assert said.out.endswith("asked to move it, gitbot would choose kni-worker5\n")
+    near = desk.gitbot("explain", "jumpbox", "--to", "kni-worke5")
+    assert (near.code, "did you mean kni-worker5?" in near.err) == (2, True)
+    pod = desk.loop.cluster.list("Pod")[0]["metadata"]["name"]
+    other = desk.gitbot("explain", f"pod/{pod}", "--to", "kni-worker5")
+    assert "--to and --added-node-selector are about migrations" in other.err
