@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_493,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_337,
+    "cli": 8_359,
     "constraints": 10_437,
     "documents": 2_500,
     "errors": 103,
