@@ -178,7 +178,8 @@ def _closed(view: ExecutorInput, move: Move, starts: int) -> str:
             continue
         for span in freeze.times:
             if span.contains(view.now):
-                frozen = f"frozen by {freeze.intent.kind} {freeze.intent.name}"
+                why = f" ({freeze.reason})" if freeze.reason else ""
+                frozen = f"frozen by {freeze.intent.kind} {freeze.intent.name}{why}"
                 return frozen if span.end >= starts else f"{frozen}, then outside its allowed time"
     return "outside its allowed time"
 

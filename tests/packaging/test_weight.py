@@ -14,11 +14,11 @@ ROOMS = {
     "adapters": 7_493,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_359,
+    "cli": 8_360,
     "constraints": 10_437,
     "documents": 2_500,
     "errors": 103,
-    "execution": 3_487,
+    "execution": 3_488,
     "intents": 5_617,
     "kubernetes": 507,
     "kubevirt": 3_051,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_147,
-    "workflows": 13_756,
+    "workflows": 13_759,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

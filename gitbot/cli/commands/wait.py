@@ -34,9 +34,10 @@ Look = Callable[["Ledger"], "Awaited"]
 def wait(where: dict[str, str], subject: str, state: str, timeout: str) -> int:
     """Wait until a node is ready for its maintenance or back from it, or a request has succeeded.
 
-    A node is ready when gitbot has emptied it. Reads the ledger branch every 10 seconds, and asks
-    the cluster nothing. Exit code 1 if the state is not reached in time, or if the maintenance or
-    the request has ended otherwise meanwhile; 2 if the ledger could not be read to the end.
+    A node is ready when gitbot has emptied it and it is cordoned, by gitbot (`cordon: Gitbot`) or
+    by a person. Reads the ledger branch every 10 seconds, and asks the cluster nothing. Exit code 1
+    if the state is not reached in time, or if the maintenance or the request has ended otherwise
+    meanwhile; 2 if the ledger could not be read to the end.
     """
     from gitbot.calendar import spoken_duration  # noqa: PLC0415 - keeps --help quick
     from gitbot.model.plan.findings import Refusal  # noqa: PLC0415

@@ -126,7 +126,7 @@ def _anchor(shell: RunContext, *, ask_cluster: bool = True) -> Iterable[Check]:
     if missed:
         yield failed(name, missed, "gitbot ledger verify; restore the branch")
     elif anchor.known:
-        yield passed(name, f"the ledger has the line that {' and '.join(anchor.known)} know")
+        yield passed(name, f"the ledger has the line that is known to {' and '.join(anchor.known)}")
     elif ask_cluster:
         yield passed(name, "the ledger has no anchor yet")
 

@@ -10,6 +10,7 @@ from gitbot.execution.request_records import RequestRecord, fold_requests
 from gitbot.intents import KINDS, Intent, MigrationRequestSpec, Role
 from gitbot.intents.compile import allowed_for, request_id
 from gitbot.kubernetes.objects import labels_of, name_of
+from gitbot.model.ledger.events import MoveState
 from gitbot.model.ledger.request_id import MigrationRequestId, RequestId
 from gitbot.model.text.instants import FOREVER, Interval
 from gitbot.workflows.ask.next_openings import NextOpening
@@ -190,7 +191,8 @@ class _RowSources:
 
 
 def _health(record: RequestRecord) -> str:
-    reasons = dict.fromkeys(move.reason for move in record.moves.values() if move.reason)
+    waits = (move for move in record.moves.values() if move.state is not MoveState.APPROVED)
+    reasons = dict.fromkeys(move.reason for move in waits if move.reason)  # approved: the request's
     return record.cancelled or "; ".join(list(reasons)[:2])
 
 

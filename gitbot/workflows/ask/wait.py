@@ -60,7 +60,8 @@ def request_awaited(ledger: Ledger, cluster: str, request: RequestId) -> Awaited
     """Whether all moves of a request have succeeded."""
     record = fold_requests(ledger, cluster).get(request)
     if record is None:
-        return Awaited(progress=WaitProgress.NOT_YET, words="not approved yet")
+        words = "not in the ledger yet; gitbot apply records what is merged"
+        return Awaited(progress=WaitProgress.NOT_YET, words=words)
     if record.outcome == "succeeded":
         progress = WaitProgress.REACHED
     else:

@@ -56,19 +56,20 @@ FREEZE = f"""\
 metadata: {{name: quarter-close}}
 spec:
   schedule: {{start: "2020-01-01T00:00", timeZone: UTC, duration: P3660D}}
+  reason: year end
 """
 
 
 def test_freeze_that_stops_an_approved_move_is_named(desk: Desk) -> None:
     approved(desk)
     desk.commit(freeze=FREEZE)
-    words = ": frozen by FreezeWindow quarter-close until 2030-01-08T00:00:00Z\n"
+    words = ": frozen by FreezeWindow quarter-close (year end) until 2030-01-08T00:00:00Z\n"
     assert words in desk.gitbot("apply", "--dry-run").out
     assert words in desk.gitbot("apply").out
     assert "frozen by FreezeWindow quarter-close" in desk.gitbot("status").out
     said = desk.gitbot("explain", "vm/jumpbox").out
-    head = "vm/jumpbox in customapp: frozen until 2030-01-08T00:00:00Z; 4 of 7 nodes take it, "
-    assert said.startswith(head)
+    frozen = "vm/jumpbox in customapp: frozen until 2030-01-08T00:00:00Z: year end; "
+    assert said.startswith(f"{frozen}4 of 7 nodes take it, ")
     assert said.endswith(" once it is not frozen\n")
 
 

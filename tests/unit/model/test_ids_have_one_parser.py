@@ -15,6 +15,7 @@ FOREIGN = ("adapters", "simulation")
 NO_IDS = {
     "cli/commands/describe.py": "TYPE/NAME, as a person types it",
     "cli/commands/get.py": "TYPE/NAME, as a person types it",
+    "cli/commands/wait.py": "node/NAME, as a person types it",
     "cli/commands/explain.py": "vm/NAME or pod/NAME, as a person types it",
     "cli/main.py": "the path of the program",
     "cli/shared/linting.py": "paths of files",
