@@ -140,7 +140,7 @@ def test_yaml_holds_the_same_document(scene: str) -> None:
             ("web-1", "--added-node-selector", "a=b", "--added-node-selector", "a=c"),
             "found a twice, with b and c",
         ),
-        (("pod/waiting", "--added-node-selector", "a=b"), "is about migrations"),
+        (("pod/waiting", "--added-node-selector", "a=b"), "are about migrations"),
     ],
 )
 def test_usage_errors_say_what_was_expected(
