@@ -26,11 +26,10 @@ class WaitProgress(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Awaited:
-    """What the ledger says of the subject; `words` for people, `since` in seconds UTC."""
+    """What the ledger says of the subject; `words` for people."""
 
     progress: WaitProgress
     words: str
-    since: int = 0
 
 
 def node_awaited(
@@ -53,7 +52,7 @@ def node_awaited(
         progress = WaitProgress.NEVER
     else:
         progress = WaitProgress.NOT_YET
-    return Awaited(progress=progress, words=words, since=record.since)
+    return Awaited(progress=progress, words=words)
 
 
 def request_awaited(ledger: Ledger, cluster: str, request: RequestId) -> Awaited:
@@ -66,4 +65,4 @@ def request_awaited(ledger: Ledger, cluster: str, request: RequestId) -> Awaited
         progress = WaitProgress.REACHED
     else:
         progress = WaitProgress.NEVER if record.spent else WaitProgress.NOT_YET
-    return Awaited(progress=progress, words=record.outcome, since=record.changed_at)
+    return Awaited(progress=progress, words=record.outcome)
