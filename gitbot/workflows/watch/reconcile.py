@@ -82,8 +82,7 @@ def reconcile(
         wait_for_opening=wait_for_opening,
         on_look=publisher.refresh,
         on_report=write_dashboard,
-        known=snapshot,
-        anchor=known,
+        known=snapshot,  # but no anchor: one from before all planning says little of the ledger now
     )
     after = _propose_rest(shell, publisher, applied, known)
     return ReconcileResult(

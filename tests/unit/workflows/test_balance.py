@@ -34,7 +34,7 @@ def test_what_is_merged_on_the_base_branch_is_proposed_and_carried_out_once() ->
     assert (story.writes(), story.pulls()) == (before, ())
 
 
-def test_pass_that_proposes_applies_and_proposes_reads_the_anchor_once(
+def test_pass_that_proposes_applies_and_proposes_reads_the_anchor_again_only_to_apply(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     story = Story.begin(even=EVEN)
@@ -48,7 +48,7 @@ def test_pass_that_proposes_applies_and_proposes_reads_the_anchor_once(
 
     monkeypatch.setattr(story.port, "ledger_anchors", ledger_anchors)
     assert reconcile(story.shell).applied.created == 1
-    assert len(reads) == 1
+    assert len(reads) == 2
 
 
 def test_a_pull_request_shows_the_moves_and_its_merge_approves_them() -> None:
