@@ -11,10 +11,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 3,
     "__main__": 87,
-    "adapters": 7_493,
+    "adapters": 7_496,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_360,
+    "cli": 8_363,
     "constraints": 10_437,
     "documents": 2_500,
     "errors": 103,

@@ -32,7 +32,7 @@ class Protection:
     _rights: dict[str, tuple[int, bool]] = field(default_factory=dict)
     _reviews: tuple[int, int] | None = None
     _teams: dict[str, tuple[int, frozenset[str] | None]] = field(default_factory=dict)
-    _pushed: set[tuple[str, str]] = field(default_factory=set)
+    _pushed: dict[tuple[str, str], tuple[int, bool]] = field(default_factory=dict)
 
     def can_write(self, account: str) -> bool:
         now = self.api.clock.now()
@@ -56,22 +56,25 @@ class Protection:
 
     def has_pushed(self, account: str, head: str) -> bool:
         """GitHub's activities of the repository; a push to a fork is not among them."""
-        if (account, head) not in self._pushed:
-            found = self.api.pages(
-                f"read what {account} pushed",
-                f"{self.root}/activity",
-                parameters={"actor": account},
-                priority=Priority.SAFETY,
-            )
-            try:
-                if not any(item.get("after") == head for item in islice(found, _PUSHES)):
-                    return False
-            except GitHubRefusal as error:
-                if error.status in (403, 404, 422):  # no such account, or an older GitHub
-                    return False
-                raise
-            self._pushed.add((account, head))  # what was pushed stays pushed
-        return True
+        now = self.api.clock.now()
+        known = self._pushed.get((account, head))
+        if known is None or not (known[1] or now - known[0] < REMEMBERED):
+            known = self._pushed[account, head] = (now, self._is_among_pushes(account, head))
+        return known[1]  # what was pushed stays pushed
+
+    def _is_among_pushes(self, account: str, head: str) -> bool:
+        found = self.api.pages(
+            f"read what {account} pushed",
+            f"{self.root}/activity",
+            parameters={"actor": account},
+            priority=Priority.SAFETY,
+        )
+        try:
+            return any(item.get("after") == head for item in islice(found, _PUSHES))
+        except GitHubRefusal as error:
+            if error.status in (403, 404, 422):  # no such account, or an older GitHub
+                return False
+            raise
 
     def team_members(self, team: str) -> frozenset[str] | None:
         """Needs Members: read of the organization, which GITHUB_TOKEN cannot have."""
