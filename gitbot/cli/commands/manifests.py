@@ -105,30 +105,41 @@ def _machines(
 def _built(files: Mapping[str, bytes], folder: str, path: str) -> list[KubernetesObject]:
     from gitbot.wiring.manifests import built  # noqa: PLC0415 - a program only where it is needed
 
-    for where, name in _absent(files, path, set()):
+    places = {str(place) for file in files for place in (file, *PurePosixPath(file).parents)}
+    for where, name in _absent(files, places, path, set()):
         raise InvalidInput(f"{name} in {where}: no such file here, and gitbot fetches nothing")
     return list(read_kubernetes_yaml(built(files, folder), path))
 
 
 def _referred(data: bytes, path: str) -> Iterator[str]:
     """The folders that a kustomization builds on."""
-    for obj in _read(data, path):
+    try:
+        read = list(read_kubernetes_yaml(data, path))
+    except InvalidInput:
+        return  # building it says so
+    for obj in read:
         for field in _REFERS:
             for name in _entries(obj, field):
                 yield _beside(path, str(name))
 
 
-def _absent(files: Mapping[str, bytes], path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
-    """Entries of a kustomization and its bases that Kustomize would fetch from elsewhere."""
+def _absent(
+    files: Mapping[str, bytes], places: set[str], path: str, seen: set[str]
+) -> Iterator[tuple[str, str]]:
+    """Entries of a kustomization and its bases that Kustomize would fetch from elsewhere.
+
+    `places` are all files and folders. Raises InvalidInput for a kustomization that cannot be read
+    here: Kustomize might read it, and fetch what it names.
+    """
     seen.add(path)
-    for obj in _read(files[path], path):
+    for obj in read_kubernetes_yaml(files[path], path):
         for name in _loaded(obj):
             inside = _beside(path, name)
-            if not any(_below(file, inside) for file in files):
+            if inside not in places:
                 yield path, name
             for inner in (f"{inside}/{kind}" for kind in _NAMES):
                 if inner in files and inner not in seen:
-                    yield from _absent(files, inner, seen)
+                    yield from _absent(files, places, inner, seen)
 
 
 def _loaded(obj: KubernetesObject) -> Iterator[str]:
@@ -152,14 +163,6 @@ def _entries(obj: Mapping[str, Any], field: str) -> list[Any]:
     """Nothing unless it is a list: Kustomize will say so."""
     found = obj.get(field)
     return found if isinstance(found, list) else []
-
-
-def _read(data: bytes, path: str) -> list[KubernetesObject]:
-    """None if it is unreadable: Kustomize will say so."""
-    try:
-        return list(read_kubernetes_yaml(data, path))
-    except InvalidInput:
-        return []
 
 
 def _beside(path: str, name: str) -> str:
