@@ -109,6 +109,7 @@ class PublishedPropose(Document, frozen=True, kw_only=True):
 
     kind: Literal["ProposeResult"] = "ProposeResult"
     concerns: list[ConcernAction]
+    internal: Annotated[Count, Meta(description="Findings plan/internal: faults of gitbot.")]
 
 
 class PublishedReconcile(Document, frozen=True, kw_only=True):
@@ -117,6 +118,9 @@ class PublishedReconcile(Document, frozen=True, kw_only=True):
     kind: Literal["ReconcileResult"] = "ReconcileResult"
     proposed: PublishedPropose
     applied: PublishedApply
+    internal: Annotated[
+        Count, Meta(description="Findings plan/internal in this pass: faults of gitbot.")
+    ]
 
 
 class PublishedComment(Document, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ def propose(where: dict[str, str], output: str) -> int:
         shell.onlooker.begins("looking for what to propose")
         result = propose(shell)
     show(result, output)
-    return 1 if result.failed else 2 if result.unsure else 0
+    return 1 if result.failed or result.faults else 2 if result.unsure else 0
 
 
 def show(result: ProposeResult, output: str) -> None:

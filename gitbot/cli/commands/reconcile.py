@@ -72,7 +72,7 @@ def reconcile(
             wait_for_opening=wait_for_opening,
         )
     show(result, output)
-    return apply_command.exit_code(result.applied) or (2 if result.unsure else 0)
+    return apply_command.exit_code(result.applied) or (2 if result.unsure else bool(result.faults))
 
 
 def _watch(
@@ -96,8 +96,14 @@ def _watch(
                 yield stop.of(shell)
 
         def passed(result: ReconcileResult) -> None:
-            health.passed(clock.now(), result.applied.standstill, unsure=result.unsure)
+            health.passed(
+                clock.now(),
+                result.applied.standstill,
+                unsure=result.unsure,
+                internal=result.internal,
+            )
             log.standstill(clock.now(), result.applied.standstill)
+            log.faults(clock.now(), result.faults)
             show(result, output)
 
         def troubled(error: GitbotError, seconds: int) -> None:

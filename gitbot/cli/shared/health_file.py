@@ -2,7 +2,8 @@
 
 Its modification time is the heartbeat. Its one line begins with `ok` after a good pass, and with
 `failing` while gitbot cannot do its work: something is out of reach, or the ledger is lost. If a
-person stopped it, the line is `ok`, with who and why.
+person stopped it, the line is `ok`, with who and why. It ends with `internal=N` if the planner
+contradicted itself N times in the last pass.
 """
 
 from __future__ import annotations
@@ -35,22 +36,30 @@ class HealthFile:
             except OSError:  # somebody removed it: write it again
                 self._write()
 
-    def good(self, now: int, held: str = "") -> None:
-        why = f" stopped: {terminal(held.splitlines()[0])}" if held else ""
-        self._text = f"ok {format_instant(now)}{why}\n"
-        self._write()
+    def good(self, now: int, held: str = "", *, internal: int = 0) -> None:
+        self._say("ok", now, f"stopped: {held}" if held else "", internal)
 
-    def passed(self, now: int, still: Standstill | None, *, unsure: bool) -> None:
-        """After a pass: `still` is why nothing could start, `unsure` that something has no plan."""
+    def passed(
+        self, now: int, still: Standstill | None, *, unsure: bool, internal: int = 0
+    ) -> None:
+        """After a pass: `still` is why nothing could start, `unsure` that something has no plan.
+
+        `internal` counts the findings plan/internal.
+        """
         if still is not None and not still.healthy:
-            self.failing(now, str(still))
+            self.failing(now, str(still), internal=internal)
         elif unsure:
-            self.failing(now, "pull requests could not be planned")
+            self.failing(now, "pull requests could not be planned", internal=internal)
         else:
-            self.good(now, str(still or ""))
+            self.good(now, str(still or ""), internal=internal)
 
-    def failing(self, now: int, reason: str) -> None:
-        self._text = f"failing {format_instant(now)} {terminal(reason.splitlines()[0])}\n"
+    def failing(self, now: int, reason: str, *, internal: int = 0) -> None:
+        self._say("failing", now, reason, internal)
+
+    def _say(self, state: str, now: int, why: str, internal: int) -> None:
+        said = terminal(why.splitlines()[0]) if why else ""
+        count = f"internal={internal}" if internal else ""
+        self._text = " ".join(filter(None, (state, format_instant(now), said, count))) + "\n"
         self._write()
 
     def _write(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from gitbot.cli.shared.session import say
 from gitbot.model.text.instants import format_instant
 
 if TYPE_CHECKING:
+    from gitbot.model.plan.plan import PlannerFault
     from gitbot.workflows.apply import Standstill
     from gitbot.workflows.core.context import Progress
 
@@ -46,6 +47,12 @@ class Log:
         if still is not None:
             level = Level.INFO if still.healthy else Level.ERROR
             self.write(time, level, f"nothing can start: {still}")
+
+    def faults(self, time: int, faults: Sequence[PlannerFault]) -> None:
+        """Say where the planner contradicted itself, once for each place."""
+        for report in dict.fromkeys(fault.report for fault in faults):
+            facts = {"internal": str(len(faults)), "report": report}
+            self.write(time, Level.ERROR, "plan/internal: a fault of gitbot, report it", facts)
 
 
 def log_line(

@@ -224,10 +224,31 @@ class SnapshotRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerFault:
+    """Where gitbot's planner contradicted itself, and what the plan leaves out for that.
+
+    `what` is the type of the exception, or the codes with which the replay refuted a move. `place`
+    is `module:line` in gitbot, the innermost first. `left_out` is in words, "" for nothing; a text
+    that is not known is "". `report` is one line for the project; it has no message of an
+    exception, which may hold what objects say.
+    """
+
+    what: str
+    place: str = ""
+    request: str = ""
+    intent: IntentRef | None = None
+    vm: str = ""
+    node: str = ""
+    left_out: str = ""
+    report: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementPlan:
     """A plan as the planner makes it. `minimised` has the most important first.
 
-    Sorted: moves by (wave, request, id), the rest by its key.
+    Sorted: moves by (wave, request, id), the rest by its key. `faults` are in the order in which
+    they were met; the document has them as findings.
     """
 
     cluster: str
@@ -241,6 +262,7 @@ class PlacementPlan:
     limits: Limits = field(default_factory=Limits)
     intents: Mapping[str, str] = field(default_factory=dict)
     snapshot: SnapshotRef = field(default_factory=lambda: SnapshotRef(digest="", taken_at=0))
+    faults: tuple[PlannerFault, ...] = ()
 
     def in_service(self) -> frozenset[tuple[RequestId, str]]:
         """The drains' nodes that are kept and not begun: VMs leave them at most to step aside."""

@@ -8,6 +8,7 @@ from enum import StrEnum
 from gitbot.intents.proposals import Proposal, write_proposal
 from gitbot.model.ledger.request_id import MigrationRequestId
 from gitbot.model.plan.findings import Severity
+from gitbot.model.plan.plan import PlannerFault
 from gitbot.model.plan.problem import EmptyNodes
 from gitbot.planner import PullTitle, planner_of
 from gitbot.reports import where_to
@@ -119,6 +120,7 @@ class ConcernReport:
     digest: str = ""
     unplanned: bool = False  # no plan can carry out this request of the base branch
     unsure: bool = False  # the planner gave no plan in time
+    faults: tuple[PlannerFault, ...] = ()  # of its plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,3 +143,12 @@ class ProposeResult:
     def unsure(self) -> bool:
         """Whether it is not known what a concern needs: the planner gave no plan in time."""
         return any(item.unsure for item in self.concerns)
+
+    @property
+    def faults(self) -> tuple[PlannerFault, ...]:
+        return tuple(fault for item in self.concerns for fault in item.faults)
+
+    @property
+    def internal(self) -> int:
+        """How often the planner contradicted itself."""
+        return len(self.faults)

@@ -317,9 +317,14 @@ def _judged(run: ProposeRun, concern: Concern) -> JudgedPlan | ConcernReport:
 
 
 def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
-    judged, said = _judged(run, concern), partial(ConcernReport, concern=concern.name)
+    judged = _judged(run, concern)
     if isinstance(judged, ConcernReport):
         return judged
+    return replace(_proposed(run, concern, judged), faults=judged.plan.faults)
+
+
+def _proposed(run: ProposeRun, concern: Concern, judged: JudgedPlan) -> ConcernReport:
+    said = partial(ConcernReport, concern=concern.name)
     pull, record = run.open_pulls.get(concern.name), run.record(concern.name)
     refusal = no_plan(judged) or _cooldown_reason(run, concern, judged)
     if refusal:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from gitbot.errors import ForgeError, InvalidInput, RepositoryError, UnreachableError
 from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.plan.plan import PlannerFault
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
 from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.audit import run_audit, score
@@ -42,6 +43,19 @@ class ReconcileResult:
             and self.applied.did_nothing
             and self.proposed_after.did_nothing
         )
+
+    @property
+    def faults(self) -> tuple[PlannerFault, ...]:
+        """Of the plans of this pass; of a concern that was planned twice, those of the last one."""
+        last = self.proposed_after if self.proposed_after.concerns else self.proposed
+        pulls = (item.check.judged for item in self.pulls)
+        shown = (fault for judged in pulls if judged for fault in judged.plan.faults)
+        return (*shown, *last.faults)
+
+    @property
+    def internal(self) -> int:
+        """How often the planner contradicted itself in this pass."""
+        return len(self.faults)
 
 
 def reconcile(

@@ -22,6 +22,18 @@ def test_it_begins_and_goes_on_with_what_a_probe_looks_for(tmp_path: Path) -> No
     assert [item.name for item in tmp_path.iterdir()] == ["health"]
 
 
+def test_a_fault_of_the_planner_is_counted_and_fails_no_probe(tmp_path: Path) -> None:
+    path = tmp_path / "health"
+    health = HealthFile(str(path))
+    health.passed(NOW, None, unsure=False, internal=2)
+    assert path.read_text() == "ok 2027-01-15T08:00:00Z internal=2\n"
+    health.passed(NOW, None, unsure=True, internal=1)
+    words = "pull requests could not be planned internal=1"
+    assert path.read_text() == f"failing 2027-01-15T08:00:00Z {words}\n"
+    health.passed(NOW, None, unsure=False)
+    assert path.read_text() == "ok 2027-01-15T08:00:00Z\n"
+
+
 def test_its_time_is_the_heartbeat(tmp_path: Path) -> None:
     path = tmp_path / "health"
     health = HealthFile(str(path))

@@ -6,6 +6,7 @@ import pytest
 
 from gitbot import __version__
 from gitbot.cli.shared.log_line import Level, Log, log_line
+from gitbot.model.plan.plan import PlannerFault
 from gitbot.workflows.apply import Standstill, apply
 from gitbot.workflows.core.context import Progress
 from tests.doubles.moves import a_move
@@ -31,6 +32,16 @@ def test_a_standstill_is_an_error_unless_a_person_wants_it(
     Log().standstill(NOW, None)
     text = f"nothing can start: smoke (ann) version={__version__}"
     assert capsys.readouterr().err == f"{HEAD} INFO {text}\n{HEAD} ERROR {text}\n"
+
+
+def test_faults_of_the_planner_are_counted_and_can_be_pasted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    fault = PlannerFault(what="Bug", report="gitbot 1: Bug")
+    Log().faults(NOW, (fault, fault))
+    said = f'version={__version__} internal=2 report="gitbot 1: Bug"'
+    text = "plan/internal: a fault of gitbot, report it"
+    assert capsys.readouterr().err == f"{HEAD} ERROR {text} {said}\n"
 
 
 def test_a_value_with_spaces_is_quoted_and_an_empty_one_left_out() -> None:
