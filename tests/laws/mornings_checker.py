@@ -11,7 +11,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,12 +18,20 @@ from typing import Any
 from gitbot.cli.main import main
 from gitbot.kubernetes.objects import KubernetesObject
 from tests.laws.mornings import NOW, Morning
+from tests.laws.mornings_words import (
+    TERMINAL,
+    Vm,
+    Words,
+    amount,
+    belongs,
+    hits,
+    instant,
+    key_of,
+    vm_of,
+)
 
-TERMINAL = frozenset({"Succeeded", "Failed"})
 REFUSED = ("constraints/", "plan/internal")
 """Findings with which gitbot refutes its own plan."""
-
-Vm = tuple[str, str]
 
 
 def faults(morning: Morning) -> list[str]:
@@ -58,22 +65,6 @@ def run(folder: str) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-def instant(text: str) -> int:
-    return int(datetime.fromisoformat(text).timestamp())
-
-
-def amount(text: str) -> int:
-    """cpu in milli, memory in bytes, of the quantities that mornings have."""
-    for unit, size in (("Gi", 1024**3), ("Mi", 1024**2), ("m", 1)):
-        if text.endswith(unit):
-            return int(text.removesuffix(unit)) * size
-    return int(text) * 1000
-
-
-def key_of(obj: KubernetesObject) -> Vm:
-    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The printed plan of a morning, with what the checker read of the cluster."""
@@ -104,6 +95,7 @@ class Answer:
         yield from self._silence()
         yield from self._drains()
         yield from self._frozen()
+        yield from Words.of(self.morning, self.document).faults()
 
     def _refuted(self) -> Iterator[str]:
         for item in self.document["findings"]:
@@ -117,7 +109,7 @@ class Answer:
         """Each move begins where its VM is; none takes a VM back to where it was."""
         seen: dict[Vm, list[str]] = {}
         for move in self.moves:
-            vm = _vm(move)
+            vm = vm_of(move)
             vmi = self.vmis.get(vm)
             if vmi is None or vmi["status"].get("phase") != "Running":
                 yield f"no such VM: {vm} moves"
@@ -135,20 +127,20 @@ class Answer:
         asked = {
             (item["kind"], item["metadata"]["name"]): item["spec"] for item in self.morning.intents
         }
-        last = {(_vm(move), move["request"]): move for move in self.moves}
+        last = {(vm_of(move), move["request"]): move for move in self.moves}
         for move in self.moves:
             name, host = move["to"]["node"], nodes[move["to"]["node"]]
             effects = {taint["effect"] for taint in host["spec"].get("taints", ())}
             if host["spec"].get("unschedulable") or effects & {"NoSchedule", "NoExecute"}:
-                yield f"closed node: {_vm(move)} goes to {name}"
-            wanted = self.vmis[_vm(move)]["spec"].get("nodeSelector", {})
+                yield f"closed node: {vm_of(move)} goes to {name}"
+            wanted = self.vmis[vm_of(move)]["spec"].get("nodeSelector", {})
             if not wanted.items() <= host["metadata"]["labels"].items():
-                yield f"wrong node: {_vm(move)} goes to {name} without {wanted}"
+                yield f"wrong node: {vm_of(move)} goes to {name} without {wanted}"
             spec = asked.get((move["intent"]["kind"], move["intent"]["name"]), {})
             target = spec.get("target") or {}
-            final = last[_vm(move), move["request"]] is move
-            if final and "steps aside" not in move["why"] and not _hits(target, host):
-                yield f"wrong target: {_vm(move)} goes to {name}, not {target}"
+            final = last[vm_of(move), move["request"]] is move
+            if final and "steps aside" not in move["why"] and not hits(target, host):
+                yield f"wrong target: {vm_of(move)} goes to {name}, not {target}"
 
     def _states(self) -> Iterator[str]:
         """Room, slots and the VMs' own anti-affinity at the start of each move."""
@@ -160,14 +152,14 @@ class Answer:
         for start, _, move in spans:
             ended = [other for _, end, other in spans if end <= start]
             flying = [other for begin, end, other in spans if begin <= start < end]
-            node, launcher = move["to"]["node"], self._launcher(_vm(move))
+            node, launcher = move["to"]["node"], self._launcher(vm_of(move))
             there = self._on(node, ended, flying)
             yield from self._room(node, there, move)
             for other in there:
                 labels = other["metadata"].get("labels", {})
                 same = labels.get("vm.kubevirt.io/name") == move["vm"]["name"]
                 if not same and (_shuns(launcher, other) or _shuns(other, launcher)):
-                    yield f"anti-affinity: {_vm(move)} on {node} beside {key_of(other)}"
+                    yield f"anti-affinity: {vm_of(move)} on {node} beside {key_of(other)}"
             sources = sum(other["from"]["node"] == move["from"]["node"] for other in flying)
             targets = sum(other["to"]["node"] == node for other in flying)
             if len(flying) > max(1, limits["parallel"] - limits["reserve"]):
@@ -193,8 +185,8 @@ class Answer:
         at: dict[Vm, str] = {}
         moved = {}
         for move in ended:
-            at[_vm(move)] = move["to"]["node"]
-            moved[key_of(self._launcher(_vm(move)))] = _vm(move)
+            at[vm_of(move)] = move["to"]["node"]
+            moved[key_of(self._launcher(vm_of(move)))] = vm_of(move)
         found = []
         for item in self.pods:
             if item["status"]["phase"] in TERMINAL:
@@ -202,7 +194,7 @@ class Answer:
             where = at.get(moved.get(key_of(item), ("", "")), item["spec"].get("nodeName"))
             if where == node:
                 found.append(item)
-        found += [self._launcher(_vm(move)) for move in flying if move["to"]["node"] == node]
+        found += [self._launcher(vm_of(move)) for move in flying if move["to"]["node"] == node]
         return found
 
     def _room(
@@ -216,35 +208,35 @@ class Answer:
                 for one in item["spec"]["containers"]
             )
             if asks > amount(host["status"]["allocatable"][resource]):
-                yield f"no room: {resource} on {node} when {_vm(move)} arrives"
+                yield f"no room: {resource} on {node} when {vm_of(move)} arrives"
 
     def _words(self) -> Iterator[str]:
         """No words contradict the moves, and none names an object that does not exist."""
-        moved = {_vm(move) for move in self.moves}
-        held = Counter((hold["request"], *_vm(hold)) for hold in self.document["holds"])
+        moved = {vm_of(move) for move in self.moves}
+        held = Counter((hold["request"], *vm_of(hold)) for hold in self.document["holds"])
         yield from (f"held twice: {key}" for key, count in held.items() if count > 1)
         for hold in self.document["holds"]:
             said = [hold["reason"], *(line for item in hold["nodes"] for line in item["reasons"])]
             told = hold["code"] == "taken-away" or "the plan moves it" in hold["reason"]
-            if _vm(hold) in moved and not told:
-                yield f"moved and held: {_vm(hold)}: {hold['reason']}"
+            if vm_of(hold) in moved and not told:
+                yield f"moved and held: {vm_of(hold)}: {hold['reason']}"
             others = (line for line in said if "-target-" in line)
-            yield from (f"phantom: {_vm(hold)}: {line}" for line in others)
+            yield from (f"phantom: {vm_of(hold)}: {line}" for line in others)
             if hold["code"] == "internal":
-                yield f"internal: {_vm(hold)}: {hold['reason']}"
+                yield f"internal: {vm_of(hold)}: {hold['reason']}"
 
     def _silence(self) -> Iterator[str]:
         """Each VM that a request names is moved, held, in place (after all moves) or told of."""
-        ends = {_vm(move): move["to"]["node"] for move in self.moves}
+        ends = {vm_of(move): move["to"]["node"] for move in self.moves}
         nodes = {item["metadata"]["name"]: item for item in self.morning.nodes}
         told = [item for item in self.document["findings"] if item["severity"] != "note"]
         for intent in self.morning.intents:
             target = intent["spec"].get("target") or {}
             if intent["kind"] != "MigrationRequest" or "balance" in target:
                 continue
-            kind, name = intent["kind"], intent["metadata"]["name"]
-            mine = {_vm(move) for move in self.moves if target == {} or _is(move, kind, name)}
-            held = {_vm(hold) for hold in self.document["holds"] if _is(hold, kind, name)}
+            name = intent["metadata"]["name"]
+            mine = {vm_of(move) for move in self.moves if target == {} or belongs(move, intent)}
+            held = {vm_of(hold) for hold in self.document["holds"] if belongs(hold, intent)}
             text = " ".join(item["message"] for item in told)
             whole = {"intents/blast-radius", "intents/unknown-nodes"}
             if any(item["code"] in whole for item in told):
@@ -252,7 +244,7 @@ class Answer:
             for vm in self._asked(intent):
                 home = self.vmis.get(vm, {}).get("status", {}).get("nodeName", "")
                 places = (nodes.get(home), nodes.get(ends.get(vm, home)))
-                there = target and any(host and _hits(target, host) for host in places)
+                there = target and any(host and hits(target, host) for host in places)
                 if vm not in mine | held and not there and vm[1] not in text:
                     yield f"silence: {name} asks for {vm}"
 
@@ -273,9 +265,9 @@ class Answer:
     def _drains(self) -> Iterator[str]:
         """No VM is left on a node that the plan calls emptied."""
         ends = {vm: vmi["status"].get("nodeName") for vm, vmi in self.vmis.items()}
-        ends |= {_vm(move): move["to"]["node"] for move in self.moves}
-        back = {_vm(move) for move in self.moves if move["afterReturn"]}
-        held = {_vm(hold) for hold in self.document["holds"]}
+        ends |= {vm_of(move): move["to"]["node"] for move in self.moves}
+        back = {vm_of(move) for move in self.moves if move["afterReturn"]}
+        held = {vm_of(hold) for hold in self.document["holds"]}
         for drain in self.document["drains"]:
             for vm, node in ends.items():
                 running = self.vmis[vm]["status"]["phase"] == "Running"
@@ -287,25 +279,8 @@ class Answer:
             if intent["kind"] == "FreezeWindow":
                 match = intent["spec"]["selector"]["matchLabels"]
                 for move in self.moves:
-                    if match.items() <= self.vmis[_vm(move)]["metadata"]["labels"].items():
-                        yield f"frozen: {_vm(move)} moves"
-
-
-def _vm(item: Mapping[str, Any]) -> Vm:
-    return item["vm"]["namespace"], item["vm"]["name"]
-
-
-def _is(item: Mapping[str, Any], kind: str, name: str) -> bool:
-    return (item["intent"]["kind"], item["intent"]["name"]) == (kind, name)
-
-
-def _hits(target: Mapping[str, Any], host: KubernetesObject) -> bool:
-    labels = host["metadata"]["labels"]
-    wanted = dict(target.get("nodeSelector", {}))
-    if "zone" in target:
-        wanted["topology.kubernetes.io/zone"] = target["zone"]
-    named = target.get("node", host["metadata"]["name"]) == host["metadata"]["name"]
-    return bool(named and wanted.items() <= labels.items())
+                    if match.items() <= self.vmis[vm_of(move)]["metadata"]["labels"].items():
+                        yield f"frozen: {vm_of(move)} moves"
 
 
 def _shuns(pod: KubernetesObject, other: KubernetesObject) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.doubles.problems import node, vm
-from tests.laws.mornings import Document, Morning, morning
+from tests.laws.mornings import API, Document, Morning, morning
 from tests.laws.mornings_checker import Answer, faults, run
 
 CALM = Morning(
@@ -40,9 +40,29 @@ def test_no_plan_of_a_morning_has_a_fault() -> None:
 
 def test_what_was_found_stays_mended() -> None:
     """382: a VM that steps aside does not get the labels of the request's target; 420: evening out
-    leaves the VMs of other requests where they are.
+    leaves the VMs of other requests where they are; 743: a request takes none of its VMs away from
+    where it wants them.
     """
-    assert found([382, 420]) == []
+    assert found([382, 420, 743]) == []
+
+
+def test_a_requested_vm_may_wait_outside_the_target_until_its_place_is_free() -> None:
+    spec = {"vms": {"names": ["v1"]}, "target": {"nodeSelector": {"disk": "ssd"}}, "pin": "Node"}
+    metadata = {"name": "q", "namespace": "team-0"}
+    ask = {"apiVersion": API, "kind": "MigrationRequest", "metadata": metadata, "spec": spec}
+    nodes = (node("a", memory="2Gi", labels={"disk": "ssd"}), node("b", memory="2Gi"))
+    case = replace(
+        CALM,
+        nodes=(*nodes, node("c", memory="1Gi")),
+        vms=(
+            vm("v1", on="b", namespace="team-0", memory="1Gi"),
+            vm("v2", on="a", namespace="team-0", memory="2Gi"),
+        ),
+        intents=(ask,),
+    )
+    paths = [(move["vm"]["name"], move["to"]["node"]) for move in answered(case)["moves"]]
+    assert paths == [("v1", "c"), ("v2", "b"), ("v1", "a")]
+    assert faults(case) == []
 
 
 @pytest.mark.slow
@@ -131,13 +151,19 @@ def answer(*moves: dict[str, Any], holds: Sequence[dict[str, Any]] = ()) -> Answ
 
 def move(name: str, source: str, target: str, **changes: Any) -> dict[str, Any]:
     return {
+        "id": 1,
         "vm": {"namespace": "team-0", "name": name},
         "from": {"node": source},
         "to": {"node": target},
-        "intent": {"kind": "MigrationRequest", "name": "q"},
+        "allowedNodes": [target],
+        "pin": "Node",
+        "addedNodeSelector": {"kubernetes.io/hostname": target},
+        "intent": {"kind": "MigrationRequest", "namespace": "team-0", "name": "q"},
         "request": "request/team-0/q",
         "starts": "2026-12-06T21:00:00Z",
-        "estimatedSeconds": 60,
+        "estimatedSeconds": {"v1": 52}.get(name, 36),
+        "memoryBytes": {"v1": 2 * 1024**3}.get(name, 1024**3),
+        "after": [],
         "wave": 0,
         "why": "asked",
         "afterReturn": False,
@@ -148,10 +174,11 @@ def move(name: str, source: str, target: str, **changes: Any) -> dict[str, Any]:
 LATER = "2026-12-06T21:05:00Z"
 HELD = {
     "vm": {"namespace": "team-0", "name": "v2"},
-    "intent": {"kind": "MigrationRequest", "name": "q"},
+    "intent": {"kind": "MigrationRequest", "namespace": "team-0", "name": "q"},
     "code": "no-feasible-node",
     "request": "request/team-0/q",
     "reason": "no node takes it",
+    "hint": "",
     "nodes": [{"node": "a", "reasons": ["the anti-affinity of team-0/v1-target-1 forbids it"]}],
 }
 

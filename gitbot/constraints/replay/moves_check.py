@@ -22,8 +22,13 @@ def move_findings(
     world: World,
     home: Mapping[NamespacedName, str],
     goal: Goal | None,
+    *,
+    final: bool,
 ) -> Iterator[Finding]:
-    """`home`: the node of each VM when the move starts; `goal`: the goal of the move's request."""
+    """`home`: the node of each VM when the move starts; `goal`: the goal of the move's request.
+
+    `final`: whether it is the last move of the VM in that request.
+    """
     name = move.vm.namespaced_name
     instance = instances.get(name)
     if instance is None or instance.vmi is None or name not in home:
@@ -48,8 +53,9 @@ def move_findings(
         yield finding("no-move", move, "source and target are the same node")
     if move.to.node not in move.allowed_nodes:
         yield finding("landing", move, f"its target is not in allowedNodes {move.allowed_nodes}")
-    # a VM that steps aside for the request goes wherever it may
-    target = goal.target if isinstance(goal, MoveVms) and name in goal.named else ANYWHERE
+    # a VM that steps aside for the request, or waits for its place, goes wherever it may
+    asked = goal.target if isinstance(goal, MoveVms) and name in goal.named else ANYWHERE
+    target = asked if final else ANYWHERE
     yield from _pin(move, world, target)
 
 

@@ -84,6 +84,10 @@ class _Player:
                 occupancy[item.vm] = held | {item.node}
         self._occupancy = occupancy
         moved = {move.vm.namespaced_name for move in order.moves}
+        self._final = {
+            (move.request, move.vm.namespaced_name): number
+            for number, move in enumerate(order.moves)
+        }
         self._rules = grouped(
             (vm, number) for number, rule in enumerate(problem.rules) for vm in rule.members & moved
         )
@@ -101,7 +105,8 @@ class _Player:
         move = self.order.moves[number]
         vm = move.vm.namespaced_name
         goal, play = self._goals.get(move.request), self.playback
-        found = list(move_findings(move, self.instances, play.world, play.home, goal))
+        final = self._final[move.request, vm] == number
+        found = list(move_findings(move, self.instances, play.world, play.home, goal, final=final))
         before = self.order.before[number]
         if any(not before >> other & 1 for other in self._of_vm[move.vm]):
             found.append(finding("duplicate-move", move, "the VM moves twice at once"))

@@ -15,7 +15,7 @@ from gitbot.planner.goals.balance import balance
 from gitbot.planner.goals.goal_planner import GoalPlanner, PullTitle
 from gitbot.planner.holds import Late
 from gitbot.planner.plan_types import Closed, Draft, Planned, Step, TargetPolicy, Task
-from gitbot.planner.search.greedy import solve
+from gitbot.planner.search.greedy import Solved, solve
 from gitbot.planner.search.prune_steps import beneficiaries, why_aside
 from gitbot.planner.state.plan_state import PlanState
 
@@ -37,7 +37,7 @@ def move_vms(board: PlanState, goals: Sequence[MoveVms], closed: Closed, late: L
     }
     others = holds.bystanders(board, [goal.request for goal in owners.values()], late)
     task = Task(content=content, wishes=wishes, aside=TargetPolicy(closed=closed), others=others)
-    solved = solve(board, task)
+    solved = _solved(board, task)
     with board.trial(solved.steps):
         found.extend(
             holds.hold_without_node(board, owners[vm].request, vm, wishes[vm]) for vm in solved.left
@@ -49,6 +49,16 @@ def move_vms(board: PlanState, goals: Sequence[MoveVms], closed: Closed, late: L
     done = not solved.left
     least, proof = proved(board, asked, planned, search=solved.proven and done, counted=done)
     return Draft(planned=planned, holds=tuple(found), least=least, proof=proof)
+
+
+def _solved(board: PlanState, task: Task) -> Solved:
+    """The best steps of which none takes a VM for good from where its request wants it."""
+    solved = solve(board, task)
+    while lost := {vm for vm in solved.left if board.place(vm) in task.content[vm]}:
+        rest = {vm: nodes for vm, nodes in task.content.items() if vm not in lost}
+        task = replace(task, content=rest)  # so that the lost ones are not moved at all
+        solved = solve(board, task)
+    return solved
 
 
 def _content(board: PlanState, vm: NamespacedName, target: Target) -> frozenset[str]:
