@@ -9,17 +9,20 @@ from gitbot.reports.html.move_chart import VmMove, chart
 from gitbot.reports.html.year_chart import YearAhead
 from gitbot.reports.load_table import load_table
 from gitbot.reports.markdown_parts import says_owners
+from gitbot.reports.metrics import CATALOGUE, MetricValues
 from gitbot.reports.registry import REPORTS, FindingReport, Shows, formats_of
 from gitbot.reports.sentence import where_to
 from gitbot.reports.table import columns, terminal
 from gitbot.reports.truncate import Section, cut_markdown, fit
 
 __all__ = [
+    "CATALOGUE",
     "REPORTS",
     "Conditions",
     "Diff",
     "DiffNode",
     "FindingReport",
+    "MetricValues",
     "Paint",
     "PlanConditions",
     "Preview",

@@ -10,13 +10,14 @@ import click
 
 from gitbot.cli.commands import apply as apply_command
 from gitbot.cli.commands import propose as propose_command
+from gitbot.cli.shared.metrics_file import MetricsFile
 from gitbot.cli.shared.options import output_option
 from gitbot.cli.shared.output import document_text
 from gitbot.cli.shared.session import running, running_options, stopping
+from gitbot.errors import GitbotError
 from gitbot.wiring import StoppableClock, SystemClock
 
 if TYPE_CHECKING:
-    from gitbot.errors import GitbotError
     from gitbot.workflows.core.context import RunContext
     from gitbot.workflows.watch import ReconcileResult
 
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
     help="With --watch: a file whose time is the heartbeat and whose line begins with ok or "
     "failing, then why nothing starts.",
 )
+@click.option(
+    "--metrics-file",
+    default="",
+    metavar="FILE",
+    help="Write Prometheus metrics to a file after each pass.",
+)
 @apply_command.max_runtime_option
 @apply_command.wait_option
 @output_option(("table", "json", "yaml"), "table")
@@ -48,6 +55,7 @@ def reconcile(
     watch: bool,
     every: int,
     health_file: str,
+    metrics_file: str,
     max_runtime: int,
     wait_for_opening: int,
     output: str,
@@ -57,32 +65,45 @@ def reconcile(
     If nothing changed, a second run writes nothing. With --watch it also plans pull requests that
     were never shown, waits while something is out of reach, and ends with 130 on request.
     """
+    metrics = MetricsFile(metrics_file)
     if watch:
-        return _watch(
-            where, every=every, max_runtime=max_runtime, health_file=health_file, output=output
-        )
+        files = (health_file, metrics)
+        return _watch(where, every=every, max_runtime=max_runtime, files=files, output=output)
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.watch import reconcile  # noqa: PLC0415
 
+    clock = SystemClock()
     with stopping() as stop, running(where) as shell:
-        result = reconcile(
-            stop.of(shell),
-            max_runtime=max_runtime,
-            pack=write_snapshot,
-            wait_for_opening=wait_for_opening,
-        )
+        cluster = shell.cluster_name
+        try:
+            result = reconcile(
+                stop.of(shell),
+                max_runtime=max_runtime,
+                pack=write_snapshot,
+                wait_for_opening=wait_for_opening,
+            )
+        except GitbotError:
+            metrics.failing(cluster, clock.now())
+            raise
+    metrics.passed(cluster, clock.now(), result)
     show(result, output)
     return apply_command.exit_code(result.applied) or (2 if result.unsure else bool(result.faults))
 
 
 def _watch(
-    where: dict[str, str], *, every: int, max_runtime: int, health_file: str, output: str
+    where: dict[str, str],
+    *,
+    every: int,
+    max_runtime: int,
+    files: tuple[str, MetricsFile],
+    output: str,
 ) -> int:
     from gitbot.cli.shared.health_file import HealthFile  # noqa: PLC0415
     from gitbot.cli.shared.log_line import Level, Log  # noqa: PLC0415
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415
     from gitbot.workflows.watch import watch  # noqa: PLC0415
 
+    health_file, metrics = files
     health, log = HealthFile(health_file), Log()
     with stopping(health.beat) as stop:
         clock = StoppableClock(SystemClock(), stop.stop, health.beat)
@@ -104,10 +125,12 @@ def _watch(
             )
             log.standstill(clock.now(), result.applied.standstill)
             log.faults(clock.now(), result.faults)
+            metrics.passed(log.cluster, clock.now(), result)
             show(result, output)
 
         def troubled(error: GitbotError, seconds: int) -> None:
             health.failing(clock.now(), str(error))
+            metrics.failing(log.cluster, clock.now())
             log.write(clock.now(), Level.ERROR, f"{error}; trying again in {seconds} s")
 
         watch(

@@ -98,4 +98,5 @@ class PassState:
             nodes=tuple(dict.fromkeys(self.nodes)),
             not_allowed=tuple(self.not_allowed),
             standstill=standstill(self.stop, self.journal.ledger, self.shell.cluster_name),
+            ledger=self.journal.ledger,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from gitbot.execution.approval import NotApproved
 from gitbot.execution.executor_types import OutdatedGroup, SetUnschedulable, Waiting
 from gitbot.model.ledger.events import MoveState, NodeChanged
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.read_approvals import Approvals
 from gitbot.workflows.core.stop_conditions import Standstill, UnknownStop
@@ -34,7 +35,7 @@ class ApplyResult:
     the pass ran out of time and another one has work at once. `interrupted`: a signal ended it; the
     next pass continues, and nothing is lost. `not_planned` are requests of the base branch without
     an approved plan; a pass leaves them to its caller. `not_allowed` is what the cluster refused:
-    each waits by itself.
+    each waits by itself. `ledger` is the one that the pass read last, None if it read none.
     """
 
     base: str = ""
@@ -52,6 +53,7 @@ class ApplyResult:
     nodes: tuple[NodeDone, ...] = ()
     standstill: Standstill | None = None
     not_allowed: tuple[str, ...] = ()
+    ledger: Ledger | None = field(default=None, repr=False)
 
     @property
     def refused(self) -> tuple[NotApproved, ...]:

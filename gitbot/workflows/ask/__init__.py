@@ -11,6 +11,7 @@ from gitbot.workflows.ask.dashboard import write_dashboard
 from gitbot.workflows.ask.doctor import Questions, cluster_checks, repository_checks, rights_checks
 from gitbot.workflows.ask.filter import status_in
 from gitbot.workflows.ask.history import Query, history, of_labels, unknown_names, verified
+from gitbot.workflows.ask.ledger_metrics import ledger_metrics
 from gitbot.workflows.ask.listing import Listing, listing, name_of_row
 from gitbot.workflows.ask.maintenance import NodeStatus
 from gitbot.workflows.ask.next_openings import NextOpening
@@ -35,6 +36,7 @@ __all__ = [
     "changing_intents",
     "cluster_checks",
     "history",
+    "ledger_metrics",
     "listing",
     "look_at_all",
     "name_of_row",

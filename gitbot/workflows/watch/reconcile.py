@@ -33,6 +33,7 @@ class ReconcileResult:
     proposed: ProposeResult = field(default_factory=ProposeResult)
     proposed_after: ProposeResult = field(default_factory=ProposeResult)
     unsure: bool = False  # something has no plan: it was unreadable, or planning took too long
+    seconds: float = 0.0
 
     @property
     def did_nothing(self) -> bool:
@@ -71,6 +72,25 @@ def reconcile(
     Without `pack`, which turns a snapshot into its file, none is published. `every_pull` also plans
     open pull requests that were never shown; otherwise another run does.
     """
+    began = shell.timer()
+    result = _pass(
+        shell,
+        max_runtime=max_runtime,
+        pack=pack,
+        wait_for_opening=wait_for_opening,
+        every_pull=every_pull,
+    )
+    return replace(result, seconds=shell.timer() - began)
+
+
+def _pass(
+    shell: RunContext,
+    *,
+    max_runtime: int,
+    pack: Pack | None,
+    wait_for_opening: int,
+    every_pull: bool,
+) -> ReconcileResult:
     snapshot = shell.cluster.snapshot()
     try:
         base = shell.read_base(base_head(shell))

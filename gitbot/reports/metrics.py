@@ -1,0 +1,110 @@
+"""The metrics of a pass: names, types and labels.
+
+Names and units follow https://prometheus.io/docs/practices/naming/. Labels are bounded: no VM,
+node, request or reason is one, so the number of series does not grow with the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class MetricKind(StrEnum):
+    """The types of Prometheus that gitbot uses."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricName:
+    """One documented metric. `label` is "" if it has no label but `cluster`."""
+
+    kind: MetricKind
+    help: str
+    label: str = ""
+
+
+_GAUGE, _COUNTER = MetricKind.GAUGE, MetricKind.COUNTER
+
+CATALOGUE: Mapping[str, MetricName] = {
+    "gitbot_build_info": MetricName(
+        kind=_GAUGE, help="Always 1. The label is gitbot's version.", label="version"
+    ),
+    "gitbot_healthy": MetricName(
+        kind=_GAUGE,
+        help="1 if gitbot can do its work, also while a person holds it; 0 if it cannot.",
+    ),
+    "gitbot_stopped": MetricName(kind=_GAUGE, help="1 if no migration may start, else 0."),
+    "gitbot_hold_timestamp_seconds": MetricName(
+        kind=_GAUGE, help="When the hold in the ledger was set; 0 if there is none."
+    ),
+    "gitbot_last_pass_timestamp_seconds": MetricName(kind=_GAUGE, help="When the last pass ended."),
+    "gitbot_last_success_timestamp_seconds": MetricName(
+        kind=_GAUGE, help="When the last pass ended that left gitbot healthy; 0 if none did yet."
+    ),
+    "gitbot_last_pass_duration_seconds": MetricName(
+        kind=_GAUGE, help="How long the last pass took."
+    ),
+    "gitbot_passes_total": MetricName(
+        kind=_COUNTER, help="Passes of this process: ok, or failing.", label="result"
+    ),
+    "gitbot_internal_errors": MetricName(
+        kind=_GAUGE, help="Findings plan/internal in the last pass: faults of gitbot. Report them."
+    ),
+    "gitbot_waiting_moves": MetricName(
+        kind=_GAUGE,
+        help="Approved moves that wait: for a time, for the cluster, or for a person.",
+        label="for",
+    ),
+    "gitbot_moves": MetricName(
+        kind=_GAUGE, help="Approved moves that have not ended, by state.", label="state"
+    ),
+    "gitbot_requests": MetricName(
+        kind=_GAUGE, help="Requests that have not ended, by state.", label="state"
+    ),
+    "gitbot_nodes_in_maintenance": MetricName(
+        kind=_GAUGE, help="Nodes that drain or are ready for work, by state.", label="state"
+    ),
+    "gitbot_open_proposals": MetricName(
+        kind=_GAUGE, help="Pull requests of gitbot that are neither merged nor closed."
+    ),
+    "gitbot_refused_merges": MetricName(
+        kind=_GAUGE, help="Merges that approved nothing, in the last pass."
+    ),
+    "gitbot_not_allowed": MetricName(
+        kind=_GAUGE, help="Writes that the cluster refused in the last pass."
+    ),
+    "gitbot_migrations_created_total": MetricName(
+        kind=_COUNTER, help="Migrations that gitbot created, from the ledger."
+    ),
+    "gitbot_moves_ended_total": MetricName(
+        kind=_COUNTER, help="Moves that ended, from the ledger, by outcome.", label="state"
+    ),
+    "gitbot_foreign_migrations_total": MetricName(
+        kind=_COUNTER, help="Ended migrations of other movers, from the ledger."
+    ),
+    "gitbot_migration_duration_seconds": MetricName(
+        kind=MetricKind.HISTOGRAM, help="How long migrations that succeeded took, from the ledger."
+    ),
+    "gitbot_audit_findings": MetricName(
+        kind=_GAUGE, help="Findings of the last recorded audit.", label="severity"
+    ),
+    "gitbot_ledger_lines": MetricName(kind=_GAUGE, help="Lines of the ledger, of all clusters."),
+}
+"""Every metric by its name, in the order in which they are written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricValues:
+    """The values of one metric.
+
+    `values` are by the value of its label, "" without one; a histogram has `observed` instead.
+    """
+
+    name: str
+    values: Mapping[str, float] = field(default_factory=dict)
+    observed: tuple[int, ...] = ()

@@ -1,0 +1,88 @@
+"""Metrics that the ledger knows: they survive restarts, and count effects once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from gitbot.execution.ledger_folds import BUSY, concerns_of, fold_concern
+from gitbot.execution.request_records import RequestState, fold_requests
+from gitbot.model.ledger.events import (
+    FINAL_STATES,
+    ForeignMove,
+    MoveChanged,
+    MoveState,
+    StopSet,
+)
+from gitbot.model.ledger.ledger import Ledger
+from gitbot.reports import MetricValues
+from gitbot.workflows.ask.maintenance import nodes_of
+
+_CURRENT = frozenset(MoveState) - FINAL_STATES - {MoveState.OBSERVED}
+_UNFINISHED = (
+    RequestState.APPROVED,
+    RequestState.HELD,
+    RequestState.RUNNING,
+    RequestState.CANCELLING,
+)
+
+
+def ledger_metrics(ledger: Ledger, cluster: str) -> Iterator[MetricValues]:
+    yield from _standing(ledger, cluster)
+    yield from _ended(ledger, cluster)
+    last = ledger.stops(cluster)[-1:]
+    since = sum(event.time for event in last if isinstance(event, StopSet))
+    yield MetricValues(name="gitbot_hold_timestamp_seconds", values={"": since})
+    for audit in ledger.audits(cluster)[-1:]:
+        found = {"error": audit.errors, "warning": audit.warnings}
+        yield MetricValues(name="gitbot_audit_findings", values=found)
+    yield MetricValues(name="gitbot_ledger_lines", values={"": len(ledger.events)})
+
+
+def _standing(ledger: Ledger, cluster: str) -> Iterator[MetricValues]:
+    """What has not ended. A state without anything is 0, so that its series does not vanish."""
+    records = fold_requests(ledger, cluster).values()
+    moves = Counter({str(state): 0 for state in _CURRENT})
+    requests = Counter({str(state): 0 for state in _UNFINISHED})
+    for record in records:
+        if not record.finished:
+            requests[str(record.state)] += 1
+            moves.update(str(move.state) for move in record.moves.values() if not move.final)
+    yield MetricValues(name="gitbot_moves", values=moves)
+    yield MetricValues(name="gitbot_requests", values=requests)
+    nodes = {str(state): 0 for state in BUSY}
+    for occurrence in nodes_of(ledger, cluster).values():
+        for node in occurrence:
+            if node.state in BUSY:
+                nodes[str(node.state)] += 1
+    yield MetricValues(name="gitbot_nodes_in_maintenance", values=nodes)
+    concerns = (
+        fold_concern(ledger, cluster=cluster, concern=name) for name in concerns_of(ledger, cluster)
+    )
+    opened = sum(bool(concern.opened and concern.pull_request) for concern in concerns)
+    yield MetricValues(name="gitbot_open_proposals", values={"": opened})
+
+
+def _ended(ledger: Ledger, cluster: str) -> Iterator[MetricValues]:
+    """Counters over the whole ledger: they rise for ever, as those of Prometheus do."""
+    ended = {str(state): 0 for state in FINAL_STATES}
+    foreign = 0
+    created = set()
+    took = []
+    for event in ledger.requests(cluster):
+        match event:
+            case ForeignMove():
+                foreign += 1
+            case MoveChanged(state=state):
+                if event.migration_uid:  # a quick one may be first seen at its end
+                    created.add(event.migration_uid)
+                if state in FINAL_STATES:
+                    ended[str(state)] += 1
+                if state is MoveState.SUCCEEDED and event.migration_uid:
+                    took.append(event.seconds)
+            case _:  # approvals and cancels
+                pass
+    yield MetricValues(name="gitbot_migrations_created_total", values={"": len(created)})
+    yield MetricValues(name="gitbot_moves_ended_total", values=ended)
+    yield MetricValues(name="gitbot_foreign_migrations_total", values={"": foreign})
+    yield MetricValues(name="gitbot_migration_duration_seconds", observed=tuple(took))
