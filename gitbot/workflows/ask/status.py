@@ -299,7 +299,14 @@ def _next(seen: CurrentState, record: RequestRecord) -> str:
         return f"gitbot propose, to finish it, or gitbot cancel {record.id}, to send the VMs back"
     if failed:
         return f"gitbot explain vm/{failed[0].vm.name} -n {failed[0].vm.namespace}"
-    return "" if record.finished else apply_command(seen)
+    return "" if record.finished or _waits_for_time(seen, record) else apply_command(seen)
+
+
+def _waits_for_time(seen: CurrentState, record: RequestRecord) -> bool:
+    """Whether every move left waits for an opening or the end of a freeze: no command helps."""
+    until = {item.move: item.until for item in seen.steps.waiting if item.request == record.id}
+    left = [number for number, move in record.moves.items() if not move.final]
+    return all(until.get(number, 0) > seen.now for number in left)
 
 
 def _leaves_together(seen: CurrentState, record: RequestRecord) -> bool:

@@ -278,6 +278,17 @@ def test_a_node_that_a_person_gives_back_names_the_command() -> None:
     assert line in shown(story)
 
 
+def test_what_waits_for_its_window_names_no_command() -> None:
+    story = approved(drain="")
+    apply(story.shell)
+    (request,) = status(story.shell).requests
+    assert request.moves[0].until > story.port.now()
+    assert request.next_command == ""
+    wait_until(story, START - LEAD)
+    (request,) = status(story.shell).requests
+    assert request.next_command == "gitbot apply"
+
+
 def test_after_returned_the_page_names_apply_and_then_propose() -> None:
     story = approved(drain=", done: Command, cordon: Gitbot")
     wait_until(story, START - LEAD)
