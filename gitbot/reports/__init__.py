@@ -9,7 +9,7 @@ from gitbot.reports.html.move_chart import VmMove, chart
 from gitbot.reports.html.year_chart import YearAhead
 from gitbot.reports.load_table import load_table
 from gitbot.reports.markdown_parts import says_owners
-from gitbot.reports.metrics import CATALOGUE, MetricValues
+from gitbot.reports.metrics import CATALOGUE, MetricValues, exposition, samples
 from gitbot.reports.registry import REPORTS, FindingReport, Shows, formats_of
 from gitbot.reports.sentence import where_to
 from gitbot.reports.table import columns, terminal
@@ -38,6 +38,7 @@ __all__ = [
     "cut_markdown",
     "detail",
     "explained",
+    "exposition",
     "fit",
     "formats_of",
     "json_findings",
@@ -46,6 +47,7 @@ __all__ = [
     "marker",
     "placement_diff",
     "refusal",
+    "samples",
     "says_owners",
     "summary",
     "terminal",

@@ -6,7 +6,7 @@ node, request or reason is one, so the number of series does not grow with the c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -108,3 +108,17 @@ class MetricValues:
     name: str
     values: Mapping[str, float] = field(default_factory=dict)
     observed: tuple[int, ...] = ()
+
+
+def exposition(cluster: str, metrics: Iterable[MetricValues]) -> bytes:
+    """The text of all metrics. What is not given is left out: an unknown value is never 0."""
+    from gitbot.reports.prometheus_text import metrics_text  # noqa: PLC0415 - quick --help
+
+    return metrics_text(cluster, metrics)
+
+
+def samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    """Name, labels and value of each sample. Raises ValueError if the text has another form."""
+    from gitbot.reports.prometheus_text import text_samples  # noqa: PLC0415 - quick --help
+
+    return text_samples(text)

@@ -25,16 +25,14 @@ SECONDS = (5, 10, 20, 40, 60, 120, 300, 600, 1200, 1800, 3600)
 """Upper bounds of the buckets of a duration; the last bucket is +Inf."""
 
 
-def exposition(cluster: str, metrics: Iterable[MetricValues]) -> bytes:
-    """The text of all metrics. What is not given is left out: an unknown value is never 0."""
+def metrics_text(cluster: str, metrics: Iterable[MetricValues]) -> bytes:
     given = {item.name: item for item in metrics}
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected([_family(cluster, given[n]) for n in CATALOGUE if n in given]))
     return generate_latest(registry)
 
 
-def samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Name, labels and value of each sample. Raises ValueError if the text has another form."""
+def text_samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             yield sample.name, sample.labels, sample.value

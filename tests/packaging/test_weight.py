@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_496,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_385,
+    "cli": 8_530,
     "constraints": 10_448,
     "documents": 2_500,
     "errors": 103,
@@ -28,12 +28,12 @@ ROOMS = {
     "ports": 554,
     "published": 1_963,
     "rendering": 345,
-    "reports": 3_083,
+    "reports": 3_282,
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_147,
-    "workflows": 13_787,
+    "workflows": 13_907,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

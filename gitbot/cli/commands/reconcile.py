@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from gitbot.cli.commands import apply as apply_command
 from gitbot.cli.commands import propose as propose_command
+from gitbot.cli.shared.health_file import HealthFile
+from gitbot.cli.shared.log_line import Level, Log
 from gitbot.cli.shared.metrics_file import MetricsFile
 from gitbot.cli.shared.options import output_option
 from gitbot.cli.shared.output import document_text
@@ -98,8 +101,6 @@ def _watch(
     files: tuple[str, MetricsFile],
     output: str,
 ) -> int:
-    from gitbot.cli.shared.health_file import HealthFile  # noqa: PLC0415
-    from gitbot.cli.shared.log_line import Level, Log  # noqa: PLC0415
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415
     from gitbot.workflows.watch import watch  # noqa: PLC0415
 
@@ -116,23 +117,7 @@ def _watch(
                 log.cluster, log.executor = shell.cluster_name, shell.executor
                 yield stop.of(shell)
 
-        def passed(result: ReconcileResult) -> None:
-            health.passed(
-                clock.now(),
-                result.applied.standstill,
-                unsure=result.unsure,
-                internal=result.internal,
-            )
-            log.standstill(clock.now(), result.applied.standstill)
-            log.faults(clock.now(), result.faults)
-            metrics.passed(log.cluster, clock.now(), result)
-            show(result, output)
-
-        def troubled(error: GitbotError, seconds: int) -> None:
-            health.failing(clock.now(), str(error))
-            metrics.failing(log.cluster, clock.now())
-            log.write(clock.now(), Level.ERROR, f"{error}; trying again in {seconds} s")
-
+        told = _Told(clock=clock, health=health, metrics=metrics, log=log, output=output)
         watch(
             opener,
             clock=clock,
@@ -140,10 +125,35 @@ def _watch(
             every=every,
             max_runtime=max_runtime,
             pack=write_snapshot,
-            on_pass=passed,
-            on_trouble=troubled,
+            on_pass=told.passed,
+            on_trouble=told.troubled,
         )
     return 130
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """Everything that hears how a pass ended."""
+
+    clock: StoppableClock
+    health: HealthFile
+    metrics: MetricsFile
+    log: Log
+    output: str
+
+    def passed(self, result: ReconcileResult) -> None:
+        now, still = self.clock.now(), result.applied.standstill
+        self.health.passed(now, still, unsure=result.unsure, internal=result.internal)
+        self.metrics.passed(self.log.cluster, now, result)
+        self.log.standstill(now, still)
+        self.log.faults(now, result.faults)
+        show(result, self.output)
+
+    def troubled(self, error: GitbotError, seconds: int) -> None:
+        now = self.clock.now()
+        self.health.failing(now, str(error))
+        self.metrics.failing(self.log.cluster, now)
+        self.log.write(now, Level.ERROR, f"{error}; trying again in {seconds} s")
 
 
 def show(result: ReconcileResult, output: str) -> None:

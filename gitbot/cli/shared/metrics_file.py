@@ -55,8 +55,7 @@ class MetricsFile:
         self._write(self._path, cluster, healthy=False)
 
     def _write(self, path: Path, cluster: str, *, healthy: bool) -> None:
-        from gitbot.reports import MetricValues  # noqa: PLC0415 - keeps --help quick
-        from gitbot.reports.prometheus_text import exposition  # noqa: PLC0415
+        from gitbot.reports import MetricValues, exposition  # noqa: PLC0415 - keeps --help quick
 
         process = (
             MetricValues(name="gitbot_build_info", values={__version__: 1}),
@@ -77,7 +76,7 @@ class MetricsFile:
 
     def _read_before(self, path: Path) -> None:
         """Counters of the file before. A file that is not one of ours counts as none."""
-        from gitbot.reports.prometheus_text import samples  # noqa: PLC0415 - keeps --help quick
+        from gitbot.reports import samples  # noqa: PLC0415 - keeps --help quick
 
         with suppress(OSError, ValueError):
             for name, labels, value in samples(path.read_text("utf-8")):

@@ -64,7 +64,7 @@ def _standing(ledger: Ledger, cluster: str) -> Iterator[MetricValues]:
 
 
 def _ended(ledger: Ledger, cluster: str) -> Iterator[MetricValues]:
-    """Counters over the whole ledger: they rise for ever, as those of Prometheus do."""
+    """Counters over the whole ledger: they only rise, as Prometheus expects."""
     ended = {str(state): 0 for state in FINAL_STATES}
     foreign = 0
     created = set()
