@@ -28,13 +28,16 @@ $(PY):
 	done; \
 	echo "gitbot needs Python 3.11 or newer: install it, then run make again" >&2; exit 2
 
-$(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(PY)
+# The version of gitbot is that of the commit: this file changes with each.
+COMMITS := $(wildcard $(shell git rev-parse --git-path logs/HEAD 2>/dev/null))
+
+$(VENV)/.runtime: requirements/runtime.txt pyproject.toml $(COMMITS) | $(PY)
 	@echo "gitbot: installing what gitbot needs (locked by hash)" >&2
 	@$(PIP) install --require-hashes -r requirements/runtime.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.development: requirements/dev.txt pyproject.toml | $(PY)
+$(VENV)/.development: requirements/dev.txt pyproject.toml $(COMMITS) | $(PY)
 	@echo "gitbot: installing what the tests need (locked by hash)" >&2
 	@$(PIP) install --require-hashes -r requirements/dev.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .

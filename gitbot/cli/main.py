@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from gitbot import __version__
+from gitbot import gitbot_version
 from gitbot.errors import GitbotError, UsageError
 
 if TYPE_CHECKING:
@@ -187,8 +187,21 @@ def _are_options(words: list[str], command: click.Command) -> bool:
     return True
 
 
+def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        click.echo(f"gitbot {gitbot_version()}")
+        context.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="gitbot %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """GitOps for where virtual machines run.
 
@@ -301,7 +314,7 @@ def bug_report(error: Exception) -> str:
     return "\n".join(
         [
             "error: this is a bug in gitbot; nothing more was done. Please report these lines:",
-            f"  gitbot {__version__}, Python {sys.version.split()[0]}, {sys.platform}",
+            f"  gitbot {gitbot_version()}, Python {sys.version.split()[0]}, {sys.platform}",
             f"  {type(error).__name__}: {error}",
             *places[-12:],
         ]

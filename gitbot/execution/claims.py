@@ -68,9 +68,9 @@ def next_claim(view: ExecutorInput, record: MoveRecord, *, ends: int) -> Claim:
     )
 
 
-def with_claims(steps: Steps, now: int) -> Steps:
+def with_claims(steps: Steps, now: int, *, version: str = "") -> Steps:
     """The steps with claims that begin at `now`: reading and deciding took part of their time."""
-    effects = tuple(_stamped(effect, now) for effect in steps.effects)
+    effects = tuple(_stamped(effect, now, version) for effect in steps.effects)
     creates = [effect.event for effect in effects if isinstance(effect, CreateMigration)]
     if not creates:
         return steps
@@ -82,10 +82,11 @@ def with_claims(steps: Steps, now: int) -> Steps:
     return steps.replace(events=events, effects=effects)
 
 
-def _stamped(effect: Effect, now: int) -> Effect:
+def _stamped(effect: Effect, now: int, version: str) -> Effect:
     if not isinstance(effect, CreateMigration) or effect.event.claim is None:
         return effect
-    claim = effect.event.claim.good_until(min(now + FENCE.send, effect.ends))
+    until = min(now + FENCE.send, effect.ends)
+    claim = effect.event.claim.good_until(until).by_version(version)
     return effect.replace(event=effect.event.replace(claim=claim))
 
 

@@ -27,7 +27,7 @@ class MigrationContext:
 
     `unschedulable_timeout` is in seconds, from the configuration; `request` is the ledger id, known
     once a plan is approved; `window` is the name of the MaintenanceWindow that the move belongs to;
-    `reason` the request's reason.
+    `reason` the request's reason; `version` that of the gitbot that creates it.
     """
 
     unschedulable_timeout: int
@@ -36,6 +36,7 @@ class MigrationContext:
     commit: str = ""
     pull_request: int = 0
     reason: str = ""
+    version: str = ""
 
 
 def migration_manifest(
@@ -80,5 +81,6 @@ def _annotations(move: Move, attempt: int, context: MigrationContext) -> dict[st
         f"{PREFIX}commit": context.commit,
         f"{PREFIX}pull-request": str(context.pull_request or ""),
         f"{PREFIX}reason": context.reason,
+        f"{PREFIX}version": context.version,
     }
     return {key: value for key, value in known.items() if value}

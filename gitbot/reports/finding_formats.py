@@ -62,7 +62,7 @@ def sarif(findings: Iterable[Finding], *, docs: str, version: str = "", meanings
     rules = [_sarif_rule(code, *_meaning(code, known), docs) for code in codes]
     driver: dict[str, Any] = {"name": "gitbot", "rules": rules}
     if version:
-        driver["semanticVersion"] = version
+        driver["version"] = version
     prints = _fingerprints(shown)
     run = {
         "tool": {"driver": driver},

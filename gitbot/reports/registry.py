@@ -30,17 +30,17 @@ class FindingReport:
     """Findings to write, with what only some forms need.
 
     `state` is one line about all of them. `meanings` and `docs` are the table of finding codes and
-    the address of the pages that explain them; `templates` are texts in Jinja2. They are read only
-    if a form asks.
+    the address of the pages that explain them; `version` is gitbot's, for SARIF; `templates` are
+    texts in Jinja2. They are read only if a form asks.
     """
 
     findings: Sequence[Finding]
     cluster: str = ""
     state: str = ""
-    version: str = ""
     paint: Paint = PLAIN
     meanings: Callable[[], str] = field(default=lambda: "")
     docs: Callable[[], str] = field(default=lambda: "")
+    version: Callable[[], str] = field(default=lambda: "")
     templates: Callable[[], Mapping[str, str]] = field(default=dict)
 
 
@@ -77,7 +77,7 @@ def _html_findings(report: FindingReport) -> str:
 
 def _sarif(report: FindingReport) -> str:
     meanings, docs = report.meanings(), report.docs()
-    return sarif(report.findings, version=report.version, meanings=meanings, docs=docs)
+    return sarif(report.findings, version=report.version(), meanings=meanings, docs=docs)
 
 
 _EVERYWHERE = frozenset({Shows.FINDINGS, Shows.PLAN, Shows.AUDIT})

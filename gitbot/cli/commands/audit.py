@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot import __version__
 from gitbot.cli.shared.explain_grounds import grounds_of, in_repository
 from gitbot.cli.shared.options import (
     LISTED,
@@ -192,9 +191,7 @@ def _shown(result: AuditResult, output: str) -> str:
     state = f"audit: {_counts(result)}"
     if output == "html":
         return _page(result, state)
-    return shown_findings(
-        findings, output, version=__version__, cluster=result.cluster, state=state
-    )
+    return shown_findings(findings, output, cluster=result.cluster, state=state)
 
 
 def _page(result: AuditResult, state: str) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from gitbot import __version__
 from gitbot.cli.shared.options import LISTED, fail_on_option, output_option
 from gitbot.cli.shared.output import shown_findings
 from gitbot.cli.shared.session import colour, stages
@@ -133,7 +132,7 @@ def _finished(root: Path, onlooker: PlanningProgress, cluster: str) -> Collectio
 def _printed(findings: list[Finding], output: str) -> str:
     if output in ("table", "wide", "text", "name") and not findings:
         return ""
-    return shown_findings(findings, output, version=__version__, colour=colour())
+    return shown_findings(findings, output, colour=colour())
 
 
 def _fails(finding: Finding, fail_on: str) -> bool:

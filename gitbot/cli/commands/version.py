@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from gitbot import __version__
+from gitbot import gitbot_version
 
 
 @click.command()
@@ -14,6 +14,6 @@ def version() -> None:
     """Print the versions of gitbot, its time zones and its Python."""
     from gitbot.calendar import TZDATA_VERSION  # noqa: PLC0415 - only where it is asked for
 
-    click.echo(f"gitbot {__version__}")
+    click.echo(f"gitbot {gitbot_version()}")
     click.echo(f"tzdata {TZDATA_VERSION}")
     click.echo(f"Python {sys.version.split()[0]}")

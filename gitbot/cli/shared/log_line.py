@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from gitbot import __version__
+from gitbot import gitbot_version
 from gitbot.cli.shared.session import say
 from gitbot.model.text.instants import format_instant
 
@@ -63,7 +63,7 @@ def log_line(
     facts: Mapping[str, str] | None = None,
 ) -> str:
     """One line; `time` in seconds UTC. A value with spaces or quotes is quoted."""
-    fields = {"version": __version__, **(facts or {})}
+    fields = {"version": gitbot_version(), **(facts or {})}
     words = [f"{key}={_quoted(value)}" for key, value in fields.items() if value]
     return " ".join([format_instant(time), str(level), " ".join(text.split()), *words])
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gitbot import __version__
+from gitbot import gitbot_version
 from gitbot.cli.shared.session import say
 from gitbot.errors import UsageError
 from gitbot.model.text.wording import counted
@@ -38,7 +38,6 @@ def shown(result: CheckResult, output: str, *, colour: bool, scope: Scope | None
         return shown_findings(
             result.all_findings,
             output,
-            version=__version__,
             colour=colour,
             cluster=result.cluster,
             state="not planned: the texts have errors",
@@ -121,14 +120,13 @@ def shown_findings(
     findings: Sequence[Finding],
     output: str,
     *,
-    version: str = "",
     colour: bool = False,
     cluster: str = "",
     state: str = "",
 ) -> str:
     """Findings alone, in a form of `reports.REPORTS` or of a listing.
 
-    `version` is gitbot's, for SARIF; `cluster` and `state` are the head of a page.
+    `cluster` and `state` are the head of a page.
     """
     from gitbot import reports  # noqa: PLC0415 - keeps --help quick
     from gitbot.published import FindingList, published  # noqa: PLC0415
@@ -145,7 +143,7 @@ def shown_findings(
                 findings=findings,
                 cluster=cluster,
                 state=state,
-                version=version,
+                version=gitbot_version,
                 paint=reports.Paint(colour=colour),
                 meanings=lambda: ShippedTexts().meanings()["findings.tsv"],
                 docs=documentation,

@@ -140,17 +140,22 @@ class MoveApproved(_OfMove, frozen=True, kw_only=True, tag_field="state", tag="a
 class Claim(Plain, frozen=True, kw_only=True):
     """Who alone may send an announced effect, with one request, and until when (seconds UTC).
 
+    `version` is gitbot's, and "" on lines of before it was noted.
     `epoch` counts the claims of a move, `judged` is the line of the ledger that it was decided on.
     `until` is 0 if the claim was given back and nothing was sent.
     """
 
     executor: str = ""
+    version: str = ""
     epoch: int
     judged: int
     until: int = 0
 
     def good_until(self, until: int) -> Claim:
         return msgspec.structs.replace(self, until=until)
+
+    def by_version(self, version: str) -> Claim:
+        return msgspec.structs.replace(self, version=version)
 
 
 class MoveChanged(_OfMove, frozen=True, kw_only=True):

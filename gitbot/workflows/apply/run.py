@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from enum import Enum, auto
 
+from gitbot import gitbot_version
 from gitbot.errors import ClusterForbidden, ClusterRefused, ConflictError, ForgeError, GitbotError
 from gitbot.execution.claims import FENCE, TOO_LATE, with_claims
 from gitbot.execution.executor_types import (
@@ -245,7 +246,7 @@ def _take_steps(run: PassState, view: ExecutorInput, ledger: Ledger, looked: flo
     )
     if not known or (steps.effects and is_stale_look(shell, view.now, looked)):
         return _NextLook.LOOK_SOON
-    began, steps = shell.timer(), with_claims(steps, shell.clock.now())
+    began, steps = shell.timer(), with_claims(steps, shell.clock.now(), version=gitbot_version())
     try:  # the ledger before the effects: an executor that loses the race has done nothing
         judged = to_write(run.approvals.judged, ledger, steps.events)
         lines = (with_last_event(shell, event) for event in steps.events)

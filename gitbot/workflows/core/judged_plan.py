@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gitbot import __version__
+from gitbot import gitbot_version
 from gitbot.calendar import TZDATA_VERSION
 from gitbot.constraints.replay.replay import replay
 from gitbot.intents import KINDS, IntentSet, MigrationRequestSpec
@@ -135,7 +135,13 @@ def _rendered(
 
 
 def migration_context(
-    revision: Revision, move: Move, *, commit: str, pull_request: int, request: str = ""
+    revision: Revision,
+    move: Move,
+    *,
+    commit: str,
+    pull_request: int,
+    request: str = "",
+    version: str = "",
 ) -> MigrationContext:
     window, reason = window_and_reason(revision.intents, move)
     return MigrationContext(
@@ -145,6 +151,7 @@ def migration_context(
         commit=commit,
         pull_request=pull_request,
         reason=reason,
+        version=version,
     )
 
 
@@ -194,7 +201,7 @@ def plan_inputs(settings: Settings, commit: str) -> PlanInputs:
     return PlanInputs(
         commit=commit,
         configuration=canonical_digest(settings.plain()),
-        engine={"gitbot": __version__, "tzdata": TZDATA_VERSION},
+        engine={"gitbot": gitbot_version(), "tzdata": TZDATA_VERSION},
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from gitbot import gitbot_version
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.replay.replay import replay
 from gitbot.execution.executor_types import (
@@ -303,6 +304,7 @@ class RevisionEngine:
             commit=approval.commit,
             pull_request=approval.pull_request,
             request=str(effect.approved.id),
+            version=gitbot_version(),
         )
         templates = self.revision.templates
         return migration_manifest(

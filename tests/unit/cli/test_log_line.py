@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot import __version__
+from gitbot import gitbot_version
 from gitbot.cli.shared.log_line import Level, Log, log_line
 from gitbot.model.plan.plan import PlannerFault
 from gitbot.workflows.apply import Standstill, apply
@@ -20,7 +20,7 @@ def test_a_line_has_time_level_text_and_fields(capsys: pytest.CaptureFixture[str
     log = Log(cluster="prod", executor="ab12")
     log.write(NOW, Level.ERROR, "no\nroute")
     said = capsys.readouterr().err
-    assert said == f"{HEAD} ERROR no route version={__version__} cluster=prod executor=ab12\n"
+    assert said == f"{HEAD} ERROR no route version={gitbot_version()} cluster=prod executor=ab12\n"
 
 
 def test_a_standstill_is_an_error_unless_a_person_wants_it(
@@ -30,7 +30,7 @@ def test_a_standstill_is_an_error_unless_a_person_wants_it(
         still = Standstill(reason="smoke", healthy=healthy, by="ann")
         Log().standstill(NOW, still)
     Log().standstill(NOW, None)
-    text = f"nothing can start: smoke (ann) version={__version__}"
+    text = f"nothing can start: smoke (ann) version={gitbot_version()}"
     assert capsys.readouterr().err == f"{HEAD} INFO {text}\n{HEAD} ERROR {text}\n"
 
 
@@ -46,7 +46,7 @@ def test_faults_of_the_planner_are_counted_and_can_be_pasted(
 
 def test_a_value_with_spaces_is_quoted_and_an_empty_one_left_out() -> None:
     line = log_line(NOW, Level.INFO, "moved", facts={"merger": 'Ann "A" Lee', "vm": ""})
-    assert line == f'{HEAD} INFO moved version={__version__} merger="Ann \\"A\\" Lee"'
+    assert line == f'{HEAD} INFO moved version={gitbot_version()} merger="Ann \\"A\\" Lee"'
 
 
 def test_lines_of_a_move_say_who_let_it_happen_and_its_migration() -> None:

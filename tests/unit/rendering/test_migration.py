@@ -16,7 +16,11 @@ TEMPLATES = {
     for path in sorted((Path(__file__).parents[3] / "templates").glob("*.j2"))
 }
 CONTEXT = MigrationContext(
-    unschedulable_timeout=300, commit="c0ffee", pull_request=7, reason="Maintenance"
+    unschedulable_timeout=300,
+    commit="c0ffee",
+    pull_request=7,
+    reason="Maintenance",
+    version="0.2.0",
 )
 
 
@@ -87,6 +91,7 @@ def test_metadata_names_request_intent_and_review() -> None:
             "placement.gitbot.dev/commit": "c0ffee",
             "placement.gitbot.dev/pull-request": "7",
             "placement.gitbot.dev/reason": "Maintenance",
+            "placement.gitbot.dev/version": "0.2.0",
         },
     }
 

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from gitbot import gitbot_version
 from gitbot.errors import ConflictError, ForgeError, RepositoryError
 from gitbot.execution.claims import FENCE, TOO_LATE
 from gitbot.execution.executor_types import Maintenance, Terms
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.ledger.events import ConcernChanged, ConcernState, KnownEvent
+from gitbot.model.ledger.events import ConcernChanged, ConcernState, KnownEvent, MoveChanged
 from gitbot.model.ledger.ledger import Ledger, concern_file
 from gitbot.model.ledger.request_id import OccurrenceId, RequestId
 from gitbot.model.plan.plan import Move, PlacementPlan
@@ -43,8 +44,11 @@ def test_an_approved_move_ends_succeeded_with_the_ledger_before_and_after(stage:
     assert (result.created, result.states) == (1, {"succeeded": 1})
     said = [line.removeprefix("db/one: a -> c ") for line in stage.lines]
     assert said == ["approved", "created", "running", "succeeded"]
-    assert not verify(stage.store.read().events)
-    last = last_move(stage.store.read())
+    ledger = stage.store.read()
+    assert not verify(ledger.events)
+    claims = [event.claim for event in ledger.events if isinstance(event, MoveChanged)]
+    assert [claim.version for claim in claims if claim is not None] == [gitbot_version()]
+    last = last_move(ledger)
     assert (last.landed, last.outcome, last.merger, last.pull_request) == (
         "c",
         "Succeeded",
