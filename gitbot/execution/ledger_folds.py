@@ -30,7 +30,7 @@ from gitbot.model.ledger.events import (
     StopSet,
     WindowBegun,
 )
-from gitbot.model.ledger.ledger import HOLD_FILE, Ledger
+from gitbot.model.ledger.ledger import FORMAT, HOLD_FILE, Ledger
 from gitbot.model.ledger.request_id import DrainId, OccurrenceId
 from gitbot.model.struct import FrozenStruct
 
@@ -194,6 +194,11 @@ def stop_flag(ledger: Ledger, cluster: str) -> str:
 
 
 def unknown_events_reason(ledger: Ledger, cluster: str) -> str:
+    """Why this gitbot does not understand the ledger, and which one does; "" if it does."""
+    raised = ledger.raised
+    if raised is not None and raised.format > FORMAT:
+        has = f"the ledger has format {raised.format} since line {raised.seq}"
+        return f"{has}, and this gitbot knows {FORMAT}: install gitbot {raised.needs} or newer"
     unknown = ledger.unknown(cluster)
     if not unknown:
         return ""

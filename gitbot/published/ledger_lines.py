@@ -21,6 +21,7 @@ from gitbot.model.ledger.events import (
     ConcernChanged,
     ConcernState,
     ForeignMove,
+    FormatRaised,
     HomeNoted,
     KnownEvent,
     LedgerEvent,
@@ -39,7 +40,7 @@ from gitbot.model.ledger.events import (
     UnknownEvent,
     WindowBegun,
 )
-from gitbot.model.ledger.ledger import HOLD_FILE, place_of
+from gitbot.model.ledger.ledger import FORMAT_FILE, HOLD_FILE, place_of
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.canonical import canonical_json
 from gitbot.model.text.instants import format_instant, parse_instant
@@ -75,6 +76,7 @@ _FAMILIES: Mapping[str, Mapping[str, type[KnownEvent]]] = {
         "overridden": PolicyOverridden,
     },
     "audit": {"scored": AuditScored},
+    FORMAT_FILE: {"raised": FormatRaised},
     HOLD_FILE: {"set": StopSet, "resumed": StopLifted},
 }
 """The events by family of files and state."""

@@ -9,31 +9,31 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOMS = {
-    "__init__": 3,
+    "__init__": 14,
     "__main__": 87,
     "adapters": 7_496,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_530,
+    "cli": 8_537,
     "constraints": 10_448,
     "documents": 2_500,
     "errors": 103,
-    "execution": 3_488,
+    "execution": 3_494,
     "intents": 5_617,
     "kubernetes": 507,
     "kubevirt": 3_051,
-    "model": 3_436,
+    "model": 3_465,
     "planner": 7_087,
     "policy": 4_100,
     "ports": 554,
-    "published": 1_963,
-    "rendering": 345,
+    "published": 1_965,
+    "rendering": 347,
     "reports": 3_282,
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_147,
-    "workflows": 13_907,
+    "workflows": 13_917,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

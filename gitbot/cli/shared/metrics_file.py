@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitbot import __version__
+from gitbot import gitbot_version
 from gitbot.errors import UsageError
 from gitbot.wiring import replace_file
 
@@ -58,7 +58,7 @@ class MetricsFile:
         from gitbot.reports import MetricValues, exposition  # noqa: PLC0415 - keeps --help quick
 
         process = (
-            MetricValues(name="gitbot_build_info", values={__version__: 1}),
+            MetricValues(name="gitbot_build_info", values={gitbot_version(): 1}),
             MetricValues(name="gitbot_healthy", values={"": healthy}),
             MetricValues(name="gitbot_passes_total", values=self._passes),
             MetricValues(

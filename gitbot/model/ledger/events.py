@@ -335,6 +335,17 @@ class StopLifted(_Tagged, frozen=True, kw_only=True, tag="resumed"):
     reason: str = ""
 
 
+# format.jsonl
+
+
+class FormatRaised(_Tagged, frozen=True, kw_only=True, tag="raised"):
+    """The lines after this one have a newer format, which only `needs` or a newer gitbot knows."""
+
+    format: int
+    needs: str
+    author: str = ""
+
+
 # audit/
 
 
@@ -368,5 +379,6 @@ RequestEvent = MoveEvent | RequestCancelled | ForeignMove
 NodeEvent = WindowBegun | HomeNoted | NodeChanged
 HoldEvent = StopSet | StopLifted
 PullEvent = PlanShown | PolicyOverridden | MergeJudged
-KnownEvent = RequestEvent | NodeEvent | ConcernChanged | PullEvent | HoldEvent | AuditScored
+OtherEvent = ConcernChanged | AuditScored | FormatRaised
+KnownEvent = RequestEvent | NodeEvent | PullEvent | HoldEvent | OtherEvent
 LedgerEvent = KnownEvent | UnknownEvent

@@ -2,7 +2,7 @@
 
 Files of the branch: `requests/<cluster>/<id>.jsonl`, `nodes/<cluster>/<window>/<occurrence>.jsonl`,
 `concerns/<cluster>/<concern>.jsonl`, `plans/<digest>.json`, `pulls/<N>.jsonl`, `hold.jsonl`,
-`audit/<cluster>.jsonl`.
+`audit/<cluster>.jsonl`, `format.jsonl`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from gitbot.model.ledger.events import (
     AuditScored,
     ConcernChanged,
     ForeignMove,
+    FormatRaised,
     HoldEvent,
     HomeNoted,
     LedgerEvent,
@@ -36,6 +37,9 @@ from gitbot.model.ledger.request_id import DrainId, OccurrenceId, RequestId
 from gitbot.model.struct import FrozenStruct, field
 
 HOLD_FILE = "hold.jsonl"
+FORMAT_FILE = "format.jsonl"
+FORMAT = 1
+"""The newest format of the ledger that this gitbot knows; a ledger that says nothing has 1."""
 SUFFIX = ".jsonl"
 
 
@@ -117,6 +121,12 @@ class Ledger(FrozenStruct, frozen=True, kw_only=True):
     def audits(self, cluster: str) -> tuple[AuditScored, ...]:
         return self._all(AuditScored, audit_file(cluster))
 
+    @property
+    def raised(self) -> FormatRaised | None:
+        """The newest format, if the ledger ever got one."""
+        known: tuple[FormatRaised, ...] = self._all(FormatRaised)
+        return max(known, key=lambda event: event.format, default=None)
+
     def unknown(self, cluster: str) -> tuple[UnknownEvent, ...]:
         """Lines of a newer gitbot, for this cluster or for all."""
         known: tuple[UnknownEvent, ...] = self._all(UnknownEvent)
@@ -178,5 +188,7 @@ def place_of(event: LedgerEvent) -> str:
             return audit_file(event.cluster)
         case StopSet() | StopLifted():
             return HOLD_FILE
+        case FormatRaised():
+            return FORMAT_FILE
         case UnknownEvent():
             return ""

@@ -39,7 +39,7 @@ def test_faults_of_the_planner_are_counted_and_can_be_pasted(
 ) -> None:
     fault = PlannerFault(what="Bug", report="gitbot 1: Bug")
     Log().faults(NOW, (fault, fault))
-    said = f'version={__version__} internal=2 report="gitbot 1: Bug"'
+    said = f'version={gitbot_version()} internal=2 report="gitbot 1: Bug"'
     text = "plan/internal: a fault of gitbot, report it"
     assert capsys.readouterr().err == f"{HEAD} ERROR {text} {said}\n"
 
