@@ -11,6 +11,7 @@ import click
 
 from gitbot.cli.shared.session import say
 from gitbot.errors import UsageError
+from gitbot.model.text.names import OWN_AUTHOR
 from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def merge(number: int, anyway: bool) -> int:
         if first and not anyway:
             raise UsageError(f"a merge of pull request {number} approves nothing yet", hint=first)
         merged = forge.merge_pull(number, method=MergeMethod.MERGE, expected_head=pull.head)
-    say(f"{_line(merged)}; next: gitbot apply")
+    # what a person merged may approve moves, and may need a proposal: a window, a rule
+    then = "apply" if merged.author == OWN_AUTHOR else "reconcile"
+    say(f"{_line(merged)}; next: gitbot {then}")
     return 0
 
 
@@ -117,8 +120,7 @@ def _open(pull: PullRequest, *, or_merged: bool = False) -> PullRequest:
 
 def _check_first(workspace: Workspace, pull: PullRequest) -> str:
     """The command without which the merge approves nothing; "" for gitbot's own."""
-    from gitbot.model.text.names import OWN_AUTHOR  # noqa: PLC0415 - keeps --help quick
-    from gitbot.wiring.workspace import open_shell  # noqa: PLC0415
+    from gitbot.wiring.workspace import open_shell  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.ask import changing_intents  # noqa: PLC0415
     from gitbot.workflows.author import check_first  # noqa: PLC0415
 

@@ -80,6 +80,14 @@ def test_buttons_refuse_pull_request_that_has_ended(desk: Desk, ending: str) -> 
     assert desk.loop.forge.get_pull(1) == before
 
 
+def test_merge_names_what_comes_next(desk: Desk) -> None:
+    desk.gitbot("drain", "kni-worker")
+    desk.gitbot("check", "--pull-request", "1", "--publish")
+    assert desk.gitbot("merge", "1").out.endswith("; next: gitbot reconcile\n")
+    assert "opened (pull request 2)" in desk.gitbot("reconcile").out
+    assert desk.gitbot("merge", "2").out.endswith("; next: gitbot apply\n")
+
+
 def test_owners_approve_after_the_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     owned = f"{CONFIGURATION}  owners: [{{paths: [intents/iberia], namespaces: [customapp]}}]\n"
     with at_desk(tmp_path, monkeypatch, owned) as desk:
