@@ -11,10 +11,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 7_496,
+    "adapters": 7_498,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_537,
+    "cli": 8_539,
     "constraints": 10_448,
     "documents": 2_500,
     "errors": 103,

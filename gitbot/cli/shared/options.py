@@ -33,7 +33,7 @@ LISTED = ("table", "wide", "json", "yaml", "name")  # -o of every command that l
 GET_TYPES = {  # of `gitbot get`, each with its other spellings
     "intents": ("intent",),
     "requests": ("request", "migrationrequests", "migrationrequest"),
-    "windows": ("window", "maintenancewindows", "freezes"),
+    "windows": ("window", "maintenancewindows", "freezes", "freeze", "freezewindow"),
     "rules": ("rule",),
     "moves": ("move",),
     "nodes": ("node", "no"),

@@ -22,7 +22,7 @@ from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.plan import Hold, Move, PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Limits, PlacementProblem, Request
 from gitbot.model.text.names import IntentRef
-from gitbot.model.text.wording import nearest
+from gitbot.model.text.wording import meant, nearest
 from gitbot.planner import make_plan
 from gitbot.workflows.core.revision import INTENTS, Revision
 from gitbot.workflows.core.revision_engine import RevisionEngine
@@ -93,8 +93,7 @@ def chosen_nodes(
     zones = {own.get(ZONE, "") for own in known.values()} - {""}
     for name in names:
         if name not in known:
-            meant = f"--zone {name}" if name in zones else nearest(name, known)
-            hint = f"did you mean {meant}?" if meant else ""
+            hint = f"did you mean --zone {name}?" if name in zones else meant(name, known)
             raise UsageError(f"there is no node {name}", hint=hint)
     if zone and zone not in zones:
         near = nearest(zone, zones)

@@ -88,6 +88,21 @@ def test_merge_names_what_comes_next(desk: Desk) -> None:
     assert desk.gitbot("merge", "2").out.endswith("; next: gitbot apply\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("merge", "99"), "there is no pull request 99; gitbot pulls --all lists them"),
+        (("simulate", "lose", "nosuch"), "there is no node nosuch; known: kni-"),
+        (("describe", "freeze/nosuch"), "windows: not found: nosuch; known: "),
+    ],
+)
+def test_unknown_name_is_answered_with_what_there_is(
+    desk: Desk, words: tuple[str, ...], hint: str
+) -> None:
+    said = desk.gitbot(*words)
+    assert (said.code, hint in said.err) == (2, True), said.text
+
+
 def test_owners_approve_after_the_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     owned = f"{CONFIGURATION}  owners: [{{paths: [intents/iberia], namespaces: [customapp]}}]\n"
     with at_desk(tmp_path, monkeypatch, owned) as desk:

@@ -138,7 +138,8 @@ class LocalForge:
     def get_pull(self, number: int) -> PullRequest:
         data = self._state.read()[1].get(_pull_path(number))
         if data is None:
-            raise ForgeError(f"there is no pull request {number}")
+            hint = "gitbot pulls --all lists them"
+            raise ForgeError(f"there is no pull request {number}", hint=hint)
         pull = self._with_head(decode_pull(data))
         reviews = tuple(
             replace(review, can_write=review.approved and self.can_write(review.reviewer))
