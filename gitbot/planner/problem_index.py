@@ -16,7 +16,7 @@ from gitbot.constraints.moves.under_way import (
     under_way,
     unfinished,
 )
-from gitbot.constraints.rules.worsening import rules_by_vm
+from gitbot.constraints.rules.worsening import rules_by_vm, signature
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.model.cluster.scheduling import HOSTNAME
@@ -51,6 +51,8 @@ class ProblemIndex:
     """KubeVirt's checks of each VM that was asked about, wherever it is sent."""
     ruled: dict[NamespacedName, tuple[RuleConstraint, ...]] = field(default_factory=dict)
     """The rules over each VM that was asked about."""
+    sorted_by: dict[int, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    """By the id of a rule and node: the nodes that the rule treats as this one."""
     memories: dict[NamespacedName, int] = field(default_factory=dict)
     """The guest memory of each VM that was asked about."""
     held: dict[str, tuple[tuple[NamespacedName, ...], Held]] = field(default_factory=dict)
@@ -90,6 +92,15 @@ class ProblemIndex:
             numbers = rules_by_vm(self.rules).get(vm, ())
             known = self.ruled[vm] = tuple(self.rules[number] for number in numbers)
         return known
+
+    def alike(self, rule: RuleConstraint, node: str) -> frozenset[str]:
+        """The nodes that a rule treats as this one."""
+        known = self.sorted_by.get(id(rule))
+        if known is None:
+            alike = grouped((signature(rule, name), name) for name in self.nodes).values()
+            known = {name: names for names in map(frozenset, alike) for name in names}
+            self.sorted_by[id(rule)] = known
+        return known.get(node, frozenset())
 
     def migrations_of(self, vm: NamespacedName) -> tuple[KubernetesObject, ...]:
         return self.migrations.get(vm, ())

@@ -69,9 +69,15 @@ class PlacementRule(NoMaximum):
         ]
         return tuple(sorted(found, key=lambda breach: breach.key))
 
-    def surplus(self, occupancy: Occupancy) -> int:
-        """The amount of all breaches together."""
-        return sum(part.surplus(occupancy) for part in self.parts)
+    def kind(self, vm: NamespacedName) -> object:
+        return tuple(part.kind(vm) for part in self.parts)
+
+    def amounts(self, occupancy: Occupancy) -> Mapping[object, int]:
+        return {
+            (number, key): amount
+            for number, part in enumerate(self.parts)
+            for key, amount in part.amounts(occupancy).items()
+        }
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         texts = (part.explain(vm, node, occupancy) for part in self.parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import ClassVar, Protocol
@@ -72,8 +72,11 @@ class RulePart(Protocol):
 
     def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]: ...
 
-    def surplus(self, occupancy: Occupancy) -> int:
-        """The amount of all `misses` together, without their words."""
+    def kind(self, vm: NamespacedName) -> object:
+        """VMs of one kind may change places, and the part is broken as much as before."""
+
+    def amounts(self, occupancy: Occupancy) -> Mapping[object, int]:
+        """What is broken, and how much: as `misses`, without their words."""
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         """Why the VM may not be on the node; "" if it may."""
@@ -108,9 +111,12 @@ class NodePart:
                     vms=(vm,),
                 )
 
-    def surplus(self, occupancy: Occupancy) -> int:
-        held = (occupancy[vm] for vm in self.subjects & occupancy.keys())
-        return self.weight * sum(1 for nodes in held if not nodes <= self.nodes)
+    def kind(self, vm: NamespacedName) -> object:
+        return vm in self.subjects
+
+    def amounts(self, occupancy: Occupancy) -> Mapping[object, int]:
+        here = self.subjects & occupancy.keys()
+        return {vm: self.weight for vm in here if not occupancy[vm] <= self.nodes}
 
     def explain(self, vm: NamespacedName, node: str, _occupancy: Occupancy) -> str:
         if vm not in self.subjects or node in self.nodes:
@@ -140,6 +146,11 @@ class _TermPart:
     def signature(self, node: str) -> object:
         return tuple(self.domains.column(key).get(node) for key in self.keys)
 
+    def kind(self, vm: NamespacedName) -> object:
+        every = {id(peers): peers for terms in self.terms.values() for peers in terms}
+        matched = tuple(number for number, peers in every.items() if vm in peers.vms)
+        return tuple(map(id, self.terms.get(vm, ()))), matched
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AffinityPart(_TermPart):
@@ -158,17 +169,28 @@ class AffinityPart(_TermPart):
             found = next(text for text in words if text)
             yield PartBreach(key=f"{self.name}:{vm}", amount=self.weight, message=found, vms=(vm,))
 
-    def surplus(self, occupancy: Occupancy) -> int:
-        return self.weight * sum(1 for _ in self._lonely(occupancy))
+    def kind(self, vm: NamespacedName) -> object:
+        return _TermPart.kind(self, vm), vm in self.first
+
+    def amounts(self, occupancy: Occupancy) -> Mapping[object, int]:
+        return dict.fromkeys(self._lonely(occupancy), self.weight)
 
     def _lonely(self, occupancy: Occupancy) -> Iterator[NamespacedName]:
         """The subjects without company on a node where they hold a place."""
         if self._all_near(occupancy):
             return
         tallies: dict[int, _Tally] = {}  # by the id of the peers, which many subjects share
-        for vm in self.terms.keys() & occupancy.keys():
-            if not all(self._near(vm, node, occupancy, tallies) for node in occupancy[vm]):
-                yield vm
+        known: dict[object, bool] = {}
+        for vm, terms in self.terms.items():
+            if nodes := occupancy.get(vm):
+                itself = tuple([vm in peers.vms for peers in terms])
+                alike = id(terms), itself, vm in self.first, nodes
+                near = known.get(alike)
+                if near is None:
+                    near = all(self._near(vm, node, occupancy, tallies) for node in nodes)
+                    known[alike] = near
+                if not near:
+                    yield vm
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         return self._alone(vm, node, occupancy) if vm in self.terms else ""
@@ -251,8 +273,38 @@ class AntiAffinityPart(_TermPart):
                 vms=vms,
             )
 
-    def surplus(self, occupancy: Occupancy) -> int:
-        return self.weight * sum(map(len, self._pairs(occupancy).values()))
+    def amounts(self, occupancy: Occupancy) -> Mapping[object, int]:
+        subjects: dict[str, dict[int, list[NamespacedName]]] = {}
+        shared: dict[int, Peers] = {}
+        for vm in self.terms.keys() & occupancy.keys():
+            for peers in self.terms[vm]:
+                shared[id(peers)] = peers
+                subjects.setdefault(peers.topology_key, {}).setdefault(id(peers), []).append(vm)
+        if any(len(groups) > 1 for groups in subjects.values()):
+            found = self._pairs(occupancy).items()  # a pair may be one by several terms
+            return {key: self.weight * len(pairs) for key, pairs in found}
+        return {
+            (key, value): self.weight * count
+            for key, groups in subjects.items()
+            for number, vms in groups.items()
+            for value, count in self._counted(shared[number], vms, occupancy)
+        }
+
+    def _counted(
+        self, peers: Peers, vms: Sequence[NamespacedName], occupancy: Occupancy
+    ) -> Iterator[tuple[str, int]]:
+        """The number of `_pairs` by domain, if all of these VMs shun the same peers."""
+        column = self.domains.column(peers.topology_key)
+        fixed = {column[node] for node in peers.fixed if node in column}
+        shunned = _by_value(peers.vms, column, occupancy)
+        for value, there in _by_value(vms, column, occupancy).items():
+            both = sum(1 for vm in there if vm in peers.vms)
+            others = len(shunned.get(value, ())) - both
+            alone = len(there) - both
+            pairs = both * (both - 1) // 2 + both * others + alone * (both + others)
+            pairs += len(there) if value in fixed else 0
+            if pairs:
+                yield value, pairs
 
     def _pairs(
         self, occupancy: Occupancy
@@ -265,7 +317,7 @@ class AntiAffinityPart(_TermPart):
                 column = self.domains.column(peers.topology_key)
                 if id(peers) not in known:  # many subjects share them
                     fixed = {column[node] for node in peers.fixed if node in column}
-                    known[id(peers)] = _by_value(peers, column, occupancy), fixed
+                    known[id(peers)] = _by_value(peers.vms, column, occupancy), fixed
                 there, fixed = known[id(peers)]
                 for value in {column[node] for node in occupancy[vm] if node in column}:
                     found = {_pair(vm, other) for other in there.get(value, ()) if other != vm}
@@ -305,10 +357,10 @@ class AntiAffinityPart(_TermPart):
 
 
 def _by_value(
-    peers: Peers, column: Mapping[str, str], occupancy: Occupancy
+    vms: Iterable[NamespacedName], column: Mapping[str, str], occupancy: Occupancy
 ) -> Mapping[str, list[NamespacedName]]:
     found: dict[str, list[NamespacedName]] = {}
-    for vm in peers.vms:
+    for vm in vms:
         for value in {column.get(node) for node in occupancy.get(vm, ())}:
             if value is not None:
                 found.setdefault(value, []).append(vm)
@@ -344,23 +396,27 @@ class SpreadPart:
     def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]:
         key = self.constraint.topology_key
         counts = self._counts(occupancy)
-        if not counts:
-            return
-        least = 0 if len(counts) < self.constraint.min_domains else min(counts.values())
-        most = max(counts.values())
-        excess = most - least - self.constraint.max_skew
+        skew = self._skew(counts)
+        excess = skew - self.constraint.max_skew
         if excess > 0:
             listed = ", ".join(f"{value}: {count}" for value, count in sorted(counts.items()))
             yield PartBreach(
                 key=self.name,
                 amount=excess,
-                message=f"skew {most - least} over {key} is above {self.constraint.max_skew} "
-                f"({listed})",
+                message=f"skew {skew} over {key} is above {self.constraint.max_skew} ({listed})",
                 vms=tuple(sorted(self.counted & occupancy.keys())),
             )
 
-    def surplus(self, occupancy: Occupancy) -> int:
-        return sum(miss.amount for miss in self.misses(occupancy))
+    def kind(self, vm: NamespacedName) -> object:
+        return vm in self.counted
+
+    def amounts(self, occupancy: Occupancy) -> Mapping[object, int]:
+        excess = self._skew(self._counts(occupancy)) - self.constraint.max_skew
+        return {self.name: excess} if excess > 0 else {}
+
+    def _skew(self, counts: Mapping[str, int]) -> int:
+        least = 0 if len(counts) < self.constraint.min_domains else min(counts.values(), default=0)
+        return max(counts.values(), default=0) - least
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         key = self.constraint.topology_key

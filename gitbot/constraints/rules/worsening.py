@@ -46,6 +46,12 @@ class DomainRule(Protocol):
     def signature(self, node: str) -> object:
         """The rule treats nodes with equal signatures alike."""
 
+    def kind(self, vm: NamespacedName) -> object:
+        """VMs of one kind may change places, and the rule is broken as much as before."""
+
+    def amounts(self, occupancy: Occupancy) -> Mapping[object, int]:
+        """What is broken, and how much: as the breaches, with keys of its own, without words."""
+
 
 def monotone(rule: RuleConstraint | DomainRule) -> bool:
     """Whether only starts of moves can make the rule worse; False for unknown rules."""
@@ -58,12 +64,23 @@ def signature(rule: RuleConstraint | DomainRule, node: str) -> object:
     return sees(node) if sees is not None else node
 
 
+def kind(rule: RuleConstraint | DomainRule, vm: NamespacedName) -> object:
+    """What the rule distinguishes about a VM; for an unknown rule, every VM is different."""
+    sees = getattr(rule, "kind", None)
+    return sees(vm) if sees is not None else vm
+
+
+def amounts(rule: RuleConstraint, occupancy: Occupancy) -> Mapping[object, int]:
+    """What is broken, and how much; without texts, if the rule can count so."""
+    count: Callable[[Occupancy], Mapping[object, int]] | None = getattr(rule, "amounts", None)
+    if count is not None:
+        return count(occupancy)
+    return {key: breach.amount for key, breach in breaches_by_key(rule, occupancy).items()}
+
+
 def total(rule: RuleConstraint, occupancy: Occupancy) -> int:
-    """The amount of all breaches together; without their texts, if the rule can count so."""
-    surplus: Callable[[Occupancy], int] | None = getattr(rule, "surplus", None)
-    if surplus is not None:
-        return surplus(occupancy)
-    return sum(breach.amount for breach in rule.breaches(occupancy))
+    """The amount of all breaches together."""
+    return sum(amounts(rule, occupancy).values())
 
 
 def places_during(places: Occupancy, moves: Sequence[Ends], stages: Sequence[int]) -> Occupancy:
@@ -103,13 +120,13 @@ def worsened(
     together. For a rule that only starts can make worse, all of them running is the worst state,
     and only the last move is new to it.
     """
-    states: dict[Stages, Seen | None] = {}
+    states: dict[Stages, Mapping[object, int] | None] = {}
 
-    def look(stages: Stages) -> Seen | None:
+    def look(stages: Stages) -> Mapping[object, int] | None:
         if stages not in states:
             reached = possible is None or monotone(rule) or possible(stages)
             states[stages] = (
-                breaches_by_key(rule, places_during(places, moves, stages)) if reached else None
+                amounts(rule, places_during(places, moves, stages)) if reached else None
             )
         return states[stages]
 
@@ -117,8 +134,11 @@ def worsened(
     for before, after in _changes(len(moves), only_starts=monotone(rule)):
         then = look(after)
         first = look(before) if then else None  # no breach afterwards: the usual case
-        if first is not None and then:
-            worse.extend(exceeding(first, then))
+        if first is not None and then and any(then[key] > first.get(key, 0) for key in then):
+            seen = [
+                breaches_by_key(rule, places_during(places, moves, at)) for at in (before, after)
+            ]
+            worse.extend(exceeding(*seen))
     found = _largest(worse)
     return tuple(found[key] for key in sorted(found))
 

@@ -92,13 +92,18 @@ class ZoneAntiAffinity:
         crowded = [self._crowded(value, held[value], occupancy, empty) for value in full]
         return (*crowded, *(self._unlabelled(vm, node) for vm, node in lost.items()))
 
-    def surplus(self, occupancy: Occupancy) -> int:
-        """The amount of all breaches together."""
-        get = self.domains.column(self.topology_key).get
-        places = [occupancy.get(vm, frozenset()) for vm in self.members]
-        held = Counter(value for nodes in places for value in set(map(get, nodes)))
-        lost, most = held.pop(None, 0), self.max_per_domain
-        return lost + sum(count - most for count in held.values() if count > most)
+    def kind(self, vm: NamespacedName) -> object:
+        return vm in self.members
+
+    def amounts(self, occupancy: Occupancy) -> Mapping[object, int]:
+        get, most = self.domains.column(self.topology_key).get, self.max_per_domain
+        values = {vm: set(map(get, occupancy.get(vm, ()))) for vm in self.members}
+        held = Counter(chain.from_iterable(values.values()))
+        found: dict[object, int] = {vm: 1 for vm, own in values.items() if None in own}
+        for value, count in held.items():
+            if value is not None and count > most:
+                found[value] = count - most
+        return found
 
     def _all_apart(self, column: Mapping[str, str], occupancy: Occupancy) -> bool:
         """Whether every place is in its own domain: a quick test for the usual case."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
-from gitbot.constraints.rules.worsening import signature, total
+from gitbot.constraints.rules.worsening import kind, signature, total
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move
@@ -165,6 +166,12 @@ def concerned(breaches: Sequence[Breach]) -> tuple[NamespacedName, ...]:
     return tuple(sorted({vm for breach in breaches for vm in breach.vms}))
 
 
+_NOWHERE: frozenset[str] = frozenset()
+
+_Gains = list[tuple[int, list[str]]]
+"""What stays undone, and the nodes with which that is so."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Healing:
     """One rule that moves of its VMs heal; others step aside if necessary."""
@@ -175,6 +182,7 @@ class _Healing:
     wish: TargetPolicy
     others: Callable[[NamespacedName], bool]
     wide: bool
+    kinds: dict[NamespacedName, object] = field(default_factory=dict)
 
     def best(self) -> tuple[tuple[Step, ...], bool]:
         """The best steps found, and whether they are proven best."""
@@ -266,15 +274,14 @@ class _Healing:
         board = self.board
         places = board.places(self.rule.members)
         breaches = self.rule.breaches(places)
-        ranks: list[tuple[int, int, NamespacedName, Step]] = []
-        for vm in concerned(breaches):
-            if vm in self.movers:
-                for after, nodes in self._gains(vm, places, breaches):
-                    step = board.best(vm, self.wish, mask_of(board, nodes))
-                    if step is not None:
-                        ranks.append((after, board.memory(vm), vm, step))
-                        break
-        return (min(ranks, key=lambda item: item[:3])[3],) if ranks else ()
+        gains = self._gains(places, breaches)
+        ranks = sorted(
+            (after, board.memory(vm), vm, nodes)
+            for vm in set(concerned(breaches)).intersection(self.movers)
+            for after, nodes in gains(vm)
+        )
+        steps = (board.best(vm, self.wish, mask_of(board, nodes)) for _, _, vm, nodes in ranks)
+        return tuple(islice(filter(None, steps), 1))
 
     def _with_room_made(self) -> tuple[Step, ...]:
         board = self.board
@@ -285,9 +292,9 @@ class _Healing:
         found: list[tuple[Step, ...]] = []
         if self.others is no_vm:
             return ()
+        gains = self._gains(places, breaches)
         for vm in sorted(vms, key=lambda vm: (board.memory(vm), vm)):
-            gains = self._gains(vm, places, breaches)
-            content = {vm: frozenset(node for _, nodes in gains for node in nodes)}
+            content = {vm: frozenset(node for _, nodes in gains(vm) for node in nodes)}
             task = Task(
                 content=content, wishes={vm: self.wish}, aside=self.wish, others=self.others
             )
@@ -298,18 +305,35 @@ class _Healing:
         return min(found, key=lambda steps: effort(board, steps), default=())
 
     def _gains(
-        self, vm: NamespacedName, places: Occupancy, breaches: Sequence[Breach]
-    ) -> list[tuple[int, list[str]]]:
-        """What stays undone if the VM goes to each of these nodes, if that is less; least first."""
-        left = sum(breach.amount for breach in breaches)
-        held, source = places.get(vm, frozenset()), self.board.place(vm)
-        alike = grouped((signature(self.rule, node), node) for node in self.board.nodes)
-        found = []
-        for nodes in alike.values():
-            after = total(self.rule, {**places, vm: after_move(held, source, nodes[0])})
-            if after < left:
-                found.append((after, list(nodes)))
-        return sorted(found)
+        self, places: Occupancy, breaches: Sequence[Breach]
+    ) -> Callable[[NamespacedName], _Gains]:
+        """What stays undone if a VM goes to each of these nodes, if that is less; least first.
+
+        VMs of one kind with places that the rule treats alike gain the same.
+        """
+        rule, left = self.rule, sum(breach.amount for breach in breaches)
+        sees = {node: signature(rule, node) for node in self.board.nodes}
+        alike = grouped((sees[node], node) for node in self.board.nodes).values()
+        known: dict[object, _Gains] = {}
+
+        def gains(vm: NamespacedName) -> _Gains:
+            held, source = places.get(vm, _NOWHERE), self.board.place(vm)
+            here, stays = (
+                {sees.get(node, node) for node in some} for some in (held, held - {source})
+            )
+            same = self._kind(vm), frozenset(here), frozenset(stays)
+            if same not in known:
+                ends = ((after_move(held, source, nodes[0]), list(nodes)) for nodes in alike)
+                after = ((total(rule, {**places, vm: end}), nodes) for end, nodes in ends)
+                known[same] = sorted(item for item in after if item[0] < left)
+            return known[same]
+
+        return gains
+
+    def _kind(self, vm: NamespacedName) -> object:
+        if vm not in self.kinds:
+            self.kinds[vm] = kind(self.rule, vm)
+        return self.kinds[vm]
 
 
 def _draft(

@@ -245,8 +245,8 @@ class Chains:
         found: list[_Option] = []
         for number in _nearest(wanted, lacks)[:SWAPS]:
             node = board.nodes[number]
-            there = blockers(board, vm, node, wish)
-            if not there or there & fixed or not all(map(self._free, there)):
+            there = blockers(board, vm, node, wish, lambda it: it not in fixed and self._free(it))
+            if not there:
                 continue
             lack = {name: int(column[number]) for name, column in lacks.items()}
             for other, size in held_on(board, node).items():

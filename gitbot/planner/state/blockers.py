@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from gitbot.constraints.rules.worsening import signature
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.planner.plan_types import TargetPolicy
@@ -15,22 +14,33 @@ _ROOM = "NodeResourcesFit"
 
 
 def blockers(
-    board: PlanState, vm: NamespacedName, node: str, wish: TargetPolicy
+    board: PlanState,
+    vm: NamespacedName,
+    node: str,
+    wish: TargetPolicy,
+    may: Callable[[NamespacedName], bool],
 ) -> frozenset[NamespacedName] | None:
     """The VMs whose rules and terms keep a VM off a node; None if nothing changes when VMs leave.
 
-    Ignores room. If all of them were gone and there were room, the step could start.
+    Ignores room. If all of them were gone and there were room, the step could start. None, too, if
+    one of them may not leave.
     """
     if node in wish.closed or node == board.place(vm) or node in board.facts.twins:
         return None
-    found = {*_by_rules(board, vm, node)}
+    found = set[NamespacedName]()
+    for member in _by_rules(board, vm, node):
+        if not may(member):
+            return None
+        found.add(member)
     transit = board.transit
     for pod in transit.world.conflicts_between(transit.target_pod(vm), node):
         other = transit.instances.by_uid.get(pod.labels.get(CREATED_BY, ""))
         if other is None or lingers(board, other, transit.world.node_of(pod.name)):
             return None
-        found.add(other)
-    found.discard(vm)
+        if other != vm:
+            if not may(other):
+                return None
+            found.add(other)
     with board.trial():
         for other in found:
             board.lift(other)
@@ -46,8 +56,7 @@ def _by_rules(board: PlanState, vm: NamespacedName, node: str) -> Iterator[Names
         return
     for rule in board.facts.rules_over(vm):
         if rule.required:
-            here = signature(rule, node)
+            near = board.facts.alike(rule, node)
             for other, nodes in board.places(rule.members - {vm}).items():
-                leavable = (place for place in nodes if not lingers(board, other, place))
-                if any(signature(rule, place) == here for place in leavable):
+                if any(not lingers(board, other, place) for place in nodes & near):
                     yield other

@@ -22,7 +22,7 @@ def test_without_them_and_with_room_the_step_could_start() -> None:
         board = board_of(case)
         vms = sorted(vm for vm in board.facts.vmis if board.place(vm))
         vm, node = random.Random(seed).choice(vms), random.Random(seed).choice(board.nodes)
-        found = blockers(board, vm, node, TargetPolicy())
+        found = blockers(board, vm, node, TargetPolicy(), lambda _: True)
         if board.feasible(vm, TargetPolicy())[board.number[node]]:
             assert found == frozenset()
         if found is None:

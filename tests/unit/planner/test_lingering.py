@@ -155,7 +155,7 @@ def test_old_pod_that_closes_a_zone_cannot_be_asked_to_leave(
     pair = migrated("db", source="c1", target=home, labels=DB) if home != "c1" else None
     db = pair or vm("db", on="c1", labels=DB)
     board = board_of(spread(case(db, vm("web", on="b1", labels=DB))))
-    assert blockers(board, named("web"), "c2", TargetPolicy()) == found
+    assert blockers(board, named("web"), "c2", TargetPolicy(), lambda _: True) == found
 
 
 def test_old_pod_is_no_running_migration() -> None:

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.moves.migration_state import MigrationState
 from gitbot.constraints.replay.replay import replay
-from gitbot.constraints.rules.worsening import total
+from gitbot.constraints.rules.worsening import kind, total
 from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
 from gitbot.model.plan.plan import OptimalityProof
 from gitbot.model.plan.problem import EmptyNodes, HealRule, PlacementProblem
@@ -101,6 +102,10 @@ def test_the_amount_of_a_rule_is_that_of_its_breaches() -> None:
                 amount = sum(item.amount for item in rule.breaches(places))
                 assert total(rule, places) == amount
                 broken += amount > 0
+                for one, other in combinations(sorted(places), 2):
+                    if kind(rule, one) == kind(rule, other):
+                        changed = {**places, one: places[other], other: places[one]}
+                        assert total(rule, changed) == amount
     assert broken > 500
 
 
