@@ -12,7 +12,7 @@ from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.kubevirt.eviction import eviction_words
 from gitbot.kubevirt.preflight import without_pins
 from gitbot.model.cluster.opt_out import LABEL, opted_out
-from gitbot.model.plan.diagnosis import STORAGE
+from gitbot.model.plan.diagnosis import CONTRADICTION, STORAGE
 from gitbot.model.plan.plan import Hold, NodeReasons
 from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Request
 from gitbot.model.text.instants import FOREVER, Interval, format_instant, intersect
@@ -66,6 +66,8 @@ def obstacle(
     goal is about this VM, or it would only step aside.
     """
     facts = board.facts
+    if (request.id, vm) in facts.unordered:
+        return INTERNAL  # first, as it may be one of these questions that contradicts itself
     if vm not in facts.vmis:
         return _missing(facts, vm)
     return (
@@ -85,8 +87,6 @@ def _without_time(
     facts: ProblemIndex, request: Request, vm: NamespacedName, late: Late
 ) -> Blocker | None:
     """Why an earlier round found no time for a move."""
-    if (request.id, vm) in facts.unordered:
-        return INTERNAL
     return _deadline(facts, request, vm) if (request.id, vm) in late else None
 
 
@@ -282,9 +282,9 @@ INTERRUPTED = Blocker(
 
 
 INTERNAL = Blocker(
-    code="internal",
+    code=CONTRADICTION,
     reason="a fault of gitbot: its planner contradicts itself about this move",
-    hint="report it with the snapshot and the intents; meanwhile ask for less at once",
+    hint="report the line that finding plan/internal has; meanwhile ask for less at once",
 )
 
 

@@ -6,11 +6,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from gitbot.constraints.replay.replay import replay
 from gitbot.kubevirt.source_node import lost_of
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import Goal, PlacementProblem
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
 from gitbot.planner.assemble import assemble
+from gitbot.planner.faults import (
+    Extra,
+    LeftOut,
+    held,
+    is_answer,
+    nothing,
+    planning,
+    unordered,
+)
 from gitbot.planner.goals.registry import GOALS, planner_of
 from gitbot.planner.holds import INTERNAL, INTERRUPTED, Late, with_holds
 from gitbot.planner.move_groups import with_groups
@@ -32,6 +42,10 @@ FEW = 4
 """With more goals, orders are compared only if VMs are held, not to save moves."""
 
 
+MOST_ATTEMPTS = 32
+"""Plans that are made if the planner contradicts itself. The last one moves nothing."""
+
+
 def make_plan(
     problem: PlacementProblem, *, onlooker: PlanningProgress = NO_PROGRESS
 ) -> PlacementPlan:
@@ -41,63 +55,112 @@ def make_plan(
     holds in every state with both pods counted. Only VMs that a rule keeps together may move as
     one. A VM that cannot be moved becomes a hold, not an error. If the onlooker asks to end, the
     plan holds what was found until then: lawful, not final.
-    """
 
+    If the planner contradicts itself, or the replay refutes the plan, it is made again without the
+    VM, then without the request that was planned then; `faults` say what is left out.
+    """
+    left = LeftOut()
+    for _ in range(MOST_ATTEMPTS):
+        before = left
+        try:
+            plan = _attempt(problem, onlooker, left)
+            refuted = replay(problem, plan)
+            if not refuted:
+                return replace(plan, faults=(*left.faults, *plan.faults))
+            left = left.after_refuted(problem, refuted)
+        except Exception as error:
+            if is_answer(error):
+                raise
+            left = left.after(problem, error)
+        if onlooker.stopped() or left.same_as(before):
+            break
+    return _without_goals(problem, left.all_of(problem))
+
+
+def _without_goals(problem: PlacementProblem, left: LeftOut) -> PlacementPlan:
+    """The plan that moves nothing. If not even that can be made, its faults say so."""
+    try:
+        plan = _attempt(problem, NO_PROGRESS, left)
+    except Exception as error:
+        if is_answer(error):
+            raise
+        left = left.after(problem, error)
+        return replace(nothing(problem), faults=left.faults[-1:])  # it was in the way each time
+    return replace(plan, faults=(*left.faults, *plan.faults))
+
+
+def _attempt(problem: PlacementProblem, onlooker: PlanningProgress, left: LeftOut) -> PlacementPlan:
     def make(eased: PlacementProblem) -> PlacementPlan:
-        return _alone(eased, onlooker, questions)
+        return _alone(eased, onlooker, questions, left)
 
     questions = Counter[bool]()  # one budget for all that is tried
     plan = make(problem)
-    if not onlooker.stopped() and any(hold.code in STUCK for hold in plan.holds):
-        plan = with_groups(problem, plan, make, onlooker)
-    return plan if onlooker.stopped() else with_remedies(problem, plan, make)
+    if onlooker.stopped() or Extra.GROUPS in left.extras:
+        return plan
+    with planning(extra=Extra.GROUPS):
+        if any(hold.code in STUCK for hold in plan.holds):
+            plan = with_groups(problem, plan, make, onlooker)
+        return plan if onlooker.stopped() else with_remedies(problem, plan, make)
 
 
 def _alone(
-    problem: PlacementProblem, onlooker: PlanningProgress, questions: Counter[bool]
+    problem: PlacementProblem,
+    onlooker: PlanningProgress,
+    questions: Counter[bool],
+    left: LeftOut,
 ) -> PlacementPlan:
     """The plan in which each move keeps every rule."""
-    facts = replace(ProblemIndex.of(problem), questions=questions)
+    index = ProblemIndex.of(problem)
+    facts = replace(index, questions=questions, unordered=set(left.moves))
     board = PlanState.of(facts)
-    late: Late = frozenset()
+    late = left.moves
+    apart = [held(facts, goal) for goal in problem.goals if goal.request.id in left.requests]
     # `late` grows in each round: no goal plans a move again that found no time or no order. It ends
     # with the pairs of requests and VMs.
     while True:
         board.onlooker = onlooker
-        drafts = _draft_all(board, late)
+        drafts = [*_draft_all(board, late, left), *apart]
         board.onlooker = NO_PROGRESS
         found = schedule(board, drafts)
         lost = found.late | found.unordered
-        if onlooker.stopped():
-            return assemble(board, with_holds(facts, drafts, lost, INTERRUPTED), found)
-        if not lost:
-            return assemble(board, with_proofs(board, drafts), found)
-        if lost <= late:  # a goal plans a move again: the planner contradicts itself
-            return assemble(board, with_holds(facts, drafts, lost, INTERNAL), found)
         facts.unordered.update(found.unordered)
+        faults = unordered(facts, frozenset(facts.unordered - left.moves))
+        if onlooker.stopped():
+            made = assemble(board, with_holds(facts, drafts, lost, INTERRUPTED), found)
+            return replace(made, faults=faults)
+        if not lost:
+            if Extra.PROOFS not in left.extras:
+                with planning(extra=Extra.PROOFS):
+                    drafts = with_proofs(board, drafts)
+            return replace(assemble(board, drafts, found), faults=faults)
+        if lost <= late:  # a goal plans a move again: the planner contradicts itself
+            made = assemble(board, with_holds(facts, drafts, lost, INTERNAL), found)
+            return replace(made, faults=unordered(facts, lost | facts.unordered - left.moves))
         late |= lost
 
 
-def _draft_all(board: PlanState, late: Late) -> list[Draft]:
+def _draft_all(board: PlanState, late: Late, left: LeftOut) -> list[Draft]:
     """The drafts of all goals in their order. If some fall short, the best of several orders wins.
 
     The orders: healings so that each leaves room for the next, those that fell short last, or
     first, and all MigrationRequests as one.
     """
     problem = board.facts.problem
-    goals = sorted(problem.goals, key=lambda goal: _rank(goal, problem.now))
+    asked = (goal for goal in problem.goals if goal.request.id not in left.requests)
+    goals = sorted(asked, key=lambda goal: _rank(goal, problem.now))
     drafts, short = _in_order(board, [(goal,) for goal in goals], late)
-    if not short:
+    if not short or Extra.ORDERS in left.extras:
         return drafts
     found = [drafts]
-    for order, wide in _healings_in_order(board, goals, late):
-        found.append(_in_order(board, order, late, wide=wide)[0])
-    for order in _other_orders(goals, short):
-        drafts = min(found, key=lambda each: _cost(board, each))
-        if len(found) > 1 and len(goals) > FEW and not any(draft.holds for draft in drafts):
-            break
-        found.append(_in_order(board, order, late)[0])
-    return min(found, key=lambda each: _cost(board, each))
+    with planning(extra=Extra.ORDERS):
+        for order, wide in _healings_in_order(board, goals, late):
+            found.append(_in_order(board, order, late, wide=wide)[0])
+        for order in _other_orders(goals, short):
+            drafts = min(found, key=lambda each: _cost(board, each))
+            if len(found) > 1 and len(goals) > FEW and not any(draft.holds for draft in drafts):
+                break
+            found.append(_in_order(board, order, late)[0])
+        return min(found, key=lambda each: _cost(board, each))
 
 
 def _rank(goal: Goal, now: int) -> tuple[int, int]:
@@ -206,6 +269,7 @@ def _known(
     wide = wide and planner.order is not None
     asked = (*map(id, goals), late, wide, state_of(board))
     if asked not in known:
-        known[asked] = planner.draft(board, goals, closed, late, wide)
+        with planning(goals):
+            known[asked] = planner.draft(board, goals, closed, late, wide)
     found: Draft = known[asked]
     return found

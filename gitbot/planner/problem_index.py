@@ -58,7 +58,7 @@ class ProblemIndex:
     held: dict[str, tuple[tuple[NamespacedName, ...], Held]] = field(default_factory=dict)
     """What the VMs on a node hold, with the names of the pods for which that is true."""
     unordered: set[tuple[str, NamespacedName]] = field(default_factory=set)
-    """The moves that found no order in an earlier round: request id and VM."""
+    """The moves that found no order in an earlier round, or that raised: request id and VM."""
     searched: dict[object, Any] = field(default_factory=dict)
     """What exact searches found, by what they were asked."""
     questions: Counter[bool] = field(default_factory=Counter)

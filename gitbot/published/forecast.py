@@ -71,3 +71,4 @@ class PublishedForecast(Document, frozen=True, kw_only=True):
         list[str],
         Meta(description="If not all nodes can be empty together: the largest set that can."),
     ]
+    faults: Annotated[list[str], Meta(description="Faults of gitbot's planner, to report.")]

@@ -44,6 +44,8 @@ def render(asked: PlanOptions, output: str, kinds: tuple[str, ...]) -> int:
     create. What nodes get is for `kubectl apply --server-side -f -`. Admission policies are printed
     for you to apply; gitbot applies none.
     """  # noqa: D205 - the first sentence is too long for a line
+    from gitbot.workflows.core.judged_plan import fault_findings  # noqa: PLC0415
+
     result = run_check(asked)
     if result.judged is None:
         from gitbot.reports import text  # noqa: PLC0415 - keeps --help quick
@@ -64,7 +66,12 @@ def render(asked: PlanOptions, output: str, kinds: tuple[str, ...]) -> int:
     if held:
         words = "1 VM is held" if held == 1 else f"{held} VMs are held"
         click.echo(f"{words}; `gitbot plan` says why", err=True)
-    return 0
+    faults = fault_findings(result.judged.plan)
+    if faults:
+        from gitbot.reports import text  # noqa: PLC0415 - keeps --help quick
+
+        click.echo(text(faults), nl=False, err=True)
+    return int(bool(faults))
 
 
 def _policies(result: CheckResult) -> tuple[Manifest, ...]:

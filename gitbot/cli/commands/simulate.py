@@ -228,6 +228,7 @@ def _document(forecast: Forecast) -> PublishedForecast:
         "seconds": forecast.seconds,
         "nodes": forecast.nodes,
         "could": forecast.could,
+        "faults": forecast.faults,
     }
     return published(fields, PublishedForecast)
 
@@ -259,6 +260,7 @@ def _page(forecast: Forecast) -> str:
     ]
     told = [("breaks", line) for line in forecast.broken]
     told += [("mended", line) for line in forecast.mended]
+    told += [("plan/internal", line) for line in forecast.faults]
     return html_table(
         forecast.cluster,
         f"{forecast.question}: {_verdict(forecast)}",
@@ -306,6 +308,7 @@ def _table(forecast: Forecast, *, most: int) -> str:
     blocks.append(columns(_HEAD, rows[:most]))
     if len(rows) > most:
         blocks.append(f"{len(rows) - most} more lines: -o wide\n")
+    blocks.append("".join(f"plan/internal: {terminal(line)}\n" for line in forecast.faults))
     blocks.append("".join(f"breaks: {terminal(line)}\n" for line in forecast.broken))
     if forecast.could:
         nodes = terminal(", ".join(forecast.could))

@@ -195,7 +195,8 @@ def _nothing_to_empty(result: CheckResult) -> Iterator[str]:
     from gitbot.model.plan.problem import EmptyNodes  # noqa: PLC0415 - keeps --help quick
     from gitbot.model.text.wording import first_of  # noqa: PLC0415
 
-    if result.problem is None or result.judged is None or result.holds or result.judged.plan.moves:
+    plan = result.judged.plan if result.judged is not None else None
+    if result.problem is None or plan is None or plan.holds or plan.moves or plan.faults:
         return
     for goal in result.problem.goals:
         if isinstance(goal, EmptyNodes):

@@ -107,4 +107,5 @@ def finding(code: str, move: Move, message: str, *, hint: str = "") -> Finding:
         file=move.intent.file,
         line=move.intent.line,
         hint=hint,
+        move=(move.request, move.vm.namespaced_name),
     )

@@ -21,6 +21,8 @@ BANDWIDTH = "bandwidth"
 """The check of a move that says what makes its copy slower than the configured bandwidth."""
 TOGETHER = "together"
 """The check of moves of VMs that a rule keeps together, and that move as one."""
+CONTRADICTION = "internal"
+"""The hold of a VM about which gitbot's planner contradicts itself."""
 STORAGE = "storage-migration"
 """The check of a move, or the hold of a VM, whose next migration ends a change of its storage."""
 

@@ -6,8 +6,10 @@ SARIF's ruleId.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from gitbot.kubernetes.names import NamespacedName
 
 
 class Severity(StrEnum):
@@ -20,7 +22,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One finding. Line and column count from 1 in characters; 0 means "no place known"."""
+    """One finding. Line and column count from 1 in characters; 0 means "no place known".
+
+    `move` is the request and the VM of the move that the replay refutes.
+    """
 
     code: str
     severity: Severity
@@ -30,6 +35,7 @@ class Finding:
     column: int = 0
     key_path: str = ""
     hint: str = ""
+    move: tuple[str, NamespacedName] | None = field(default=None, compare=False, repr=False)
 
     @property
     def where(self) -> str:

@@ -229,8 +229,8 @@ class PlannerFault:
 
     `what` is the type of the exception, or the codes with which the replay refuted a move. `place`
     is `module:line` in gitbot, the innermost first. `left_out` is in words, "" for nothing; a text
-    that is not known is "". `report` is one line for the project; it has no message of an
-    exception, which may hold what objects say.
+    that is not known is "". `report` is one line for the project, without gitbot's version and
+    without the message of an exception, which may hold what objects say.
     """
 
     what: str

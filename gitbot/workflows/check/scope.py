@@ -29,7 +29,7 @@ from gitbot.model.progress import NO_PROGRESS, PlanningProgress
 from gitbot.planner import make_plan, planner_of
 from gitbot.reports import Preview
 from gitbot.workflows.core.draining_nodes import closing_goals, drains_due
-from gitbot.workflows.core.judged_plan import hold_findings
+from gitbot.workflows.core.judged_plan import fault_findings, hold_findings
 from gitbot.workflows.core.plan_conditions import outlook_of
 from gitbot.workflows.core.revision import Revision
 from gitbot.workflows.core.revision_engine import RevisionEngine
@@ -117,6 +117,7 @@ class ClusterScope:
             outlook = outlook_of(self.intents, problem, led, zone=self.zone)
             preview = Preview(title=planner_of(goal).preview(goal), plan=led, outlook=outlook)
             made.append(preview)
+            found += fault_findings(led)
             if self.before is not None:
                 found += _preview_findings(preview, goal)
         return tuple(made), tuple(found)

@@ -30,7 +30,7 @@ from gitbot.model.text.wording import nearest
 from gitbot.planner import make_plan
 from gitbot.workflows.check.scope import PlanningInputs
 from gitbot.workflows.core.draining_nodes import closing_goals, drains_due, plan_beside_drains
-from gitbot.workflows.core.judged_plan import CheckResult, judge_plan
+from gitbot.workflows.core.judged_plan import CheckResult, fault_findings, judge_plan
 from gitbot.workflows.core.revision import Revision
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.ledger.request_history import reservations_from_ledger
@@ -99,7 +99,9 @@ def judge_vm(
     plan = make_plan(problem)
     to = next((move.to.node for move in plan.moves if move.vm.namespaced_name == vm), "")
     held = next((hold for hold in plan.holds if hold.vm.namespaced_name == vm), None)
-    return VmVerdict(rows=tuple(rows), to=to, held=f"{held.reason} [{held.code}]" if held else "")
+    said = f"{held.reason} [{held.code}]" if held else ""
+    faults = "; ".join(item.message for item in fault_findings(plan))
+    return VmVerdict(rows=tuple(rows), to=to, held=said or ("" if to else faults))
 
 
 def _rules(

@@ -16,6 +16,7 @@ from gitbot.kubernetes.objects import Json, KubernetesObject, labels_of, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.effect_id import label_value
 from gitbot.model.ledger.request_id import DrainId, HealId, ReturnId
+from gitbot.model.plan.diagnosis import CONTRADICTION
 from gitbot.model.plan.findings import Finding, Severity, sort_key
 from gitbot.model.plan.plan import Hold, Manifest, Move, PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, PlacementProblem
@@ -78,6 +79,7 @@ def judge_plan(
     windows = {intent.ref.name for intent, _ in revision.intents.maintenance_windows}
     labels = label_findings(manifests, problem.snapshot, windows.union(emptying))
     own = {*replay(problem, plan), *rule_findings(plan), *worse_losses(losses), *labels}
+    own |= {*fault_findings(plan)}
     found = tuple(sorted({*findings, *verdict.findings, *own}, key=sort_key))
     expires_at = clock + revision.settings.plan_expiry
     diff = placement_diff(
@@ -229,12 +231,34 @@ def rule_findings(plan: PlacementPlan) -> tuple[Finding, ...]:
     )
 
 
+INTERNAL = f"plan/{CONTRADICTION}"
+
+
+def fault_findings(plan: PlacementPlan) -> tuple[Finding, ...]:
+    """Where the planner contradicted itself, each with one line to report."""
+    return tuple(
+        Finding(
+            code=INTERNAL,
+            severity=Severity.ERROR,
+            message="a fault of gitbot: its planner contradicts itself; the plan leaves out "
+            f"{fault.left_out or 'everything'}",
+            file=fault.intent.file if fault.intent else "",
+            line=fault.intent.line if fault.intent else 0,
+            hint=f"report it with this line: gitbot {gitbot_version()}: {fault.report}",
+        )
+        for fault in plan.faults
+    )
+
+
 def hold_findings(holds: Iterable[Hold]) -> tuple[Finding, ...]:
-    """Holds as findings at their intents: errors if the move was asked for, else notes."""
+    """Holds as findings at their intents: errors if the move was asked for, else notes.
+
+    What gitbot itself is to blame for is always an error.
+    """
     return tuple(
         Finding(
             code=f"plan/{hold.code}",
-            severity=Severity.ERROR if hold.asked else Severity.NOTE,
+            severity=Severity.ERROR if hold.asked or hold.code == CONTRADICTION else Severity.NOTE,
             message=f"{hold.vm.namespaced_name} cannot move: {hold.reason}",
             file=hold.intent.file,
             line=hold.intent.line,

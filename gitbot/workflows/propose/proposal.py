@@ -14,7 +14,7 @@ from gitbot.planner import PullTitle, planner_of
 from gitbot.reports import where_to
 from gitbot.workflows.core.context import PlanOf
 from gitbot.workflows.core.draining_nodes import drains_due, plan_beside_drains
-from gitbot.workflows.core.judged_plan import JudgedPlan, judge_plan
+from gitbot.workflows.core.judged_plan import INTERNAL, JudgedPlan, fault_findings, judge_plan
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.ledger.request_history import request_history, reservations
 from gitbot.workflows.propose.concerns import Concern, ConcernSources
@@ -54,11 +54,18 @@ def no_plan(judged: JudgedPlan) -> str:
     """Why a plan cannot be proposed; "" if it can."""
     plan = judged.plan
     if not plan.moves:
+        if plan.faults:
+            return f"there is no plan: {fault_findings(plan)[0].message}"
         if not plan.holds:
             return "there is no plan: nothing to move"
         hold = plan.holds[0]
         return hold.reason if hold.proven else f"there is no plan: {hold.reason}"
-    errors = [item.message for item in judged.findings if item.severity is Severity.ERROR]
+    # a plan that leaves out what the planner contradicts itself about is a plan
+    errors = [
+        item.message
+        for item in judged.findings
+        if item.severity is Severity.ERROR and item.code != INTERNAL
+    ]
     return f"the plan is refused: {errors[0]}" if errors else ""
 
 

@@ -327,12 +327,15 @@ def _proposed(run: ProposeRun, concern: Concern, judged: JudgedPlan) -> ConcernR
     said = partial(ConcernReport, concern=concern.name)
     pull, record = run.open_pulls.get(concern.name), run.record(concern.name)
     refusal = no_plan(judged) or _cooldown_reason(run, concern, judged)
+    if refusal and judged.plan.faults:  # says nothing of the concern: a pull request stays open
+        return said(action=Did.WAITING, reason=refusal)
     if refusal:
         if pull is not None:
             closed = _close(run, concern.name, pull, refusal)
             return replace(closed, unplanned=is_unplanned(concern, judged))
         return said(action=Did.NOTHING, reason=refusal, unplanned=is_unplanned(concern, judged))
-    if concern.auto and not _owned(run, judged):
+    # what gitbot planned around its own fault, a person looks at
+    if concern.auto and not judged.plan.faults and not _owned(run, judged):
         return auto_approve(run, concern, judged)
     if pull is not None and (full := _no_room(run, judged)):
         return said(action=Did.WAITING, reason=full, unplanned=is_unplanned(concern, judged))

@@ -24,6 +24,7 @@ from gitbot.model.plan.problem import EmptyNodes, Limits, PlacementProblem, Requ
 from gitbot.model.text.names import IntentRef
 from gitbot.model.text.wording import meant, nearest
 from gitbot.planner import make_plan
+from gitbot.workflows.core.judged_plan import fault_findings
 from gitbot.workflows.core.revision import INTENTS, Revision
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
@@ -56,7 +57,8 @@ class Forecast:
     `moves` are live migrations, `restarts` starts elsewhere or nowhere, `holds` VMs that stay,
     `off` VMs that nobody starts again, `others` other pods without a place. `broken` are findings
     that are new, `unsurvived` losses that leave VMs without a place, of `asked` losses.
-    `could` are nodes that can be empty together, if all that were asked for cannot.
+    `could` are nodes that can be empty together, if all that were asked for cannot. `faults` are
+    those of gitbot's own planner, in lines to report.
     """
 
     cluster: str
@@ -73,12 +75,13 @@ class Forecast:
     seconds: int = 0
     nodes: tuple[NodeChange, ...] = ()
     could: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
     @property
     def bad(self) -> bool:
-        """Whether something finds no place, stays, or breaks."""
+        """Whether something finds no place, stays, or breaks, or could not be planned."""
         pending = any(not item.to for item in self.restarts)
-        return bool(pending or self.holds or self.broken or self.unsurvived)
+        return bool(pending or self.holds or self.broken or self.unsurvived or self.faults)
 
 
 def chosen_nodes(
@@ -244,6 +247,7 @@ class Simulation:
             holds=plan.holds,
             seconds=_seconds(plan, self._now),
             could=tuple(node for drain in plan.drains for node in drain.could),
+            faults=tuple(f"{item.message}; {item.hint}" for item in fault_findings(plan)),
             broken=tuple(
                 message
                 for rule in plan.rules
