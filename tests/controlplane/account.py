@@ -29,7 +29,7 @@ Right = tuple[str, str, str]  # verb, API group, resource with its subresource
 def rights() -> list[dict[str, Any]]:
     """The objects of `deploy/rbac`, the optional ones too, in the order of its files."""
     found: list[dict[str, Any]] = []
-    for file in sorted(RIGHTS.glob("*.yaml")):
+    for file in sorted(RIGHTS.rglob("*.yaml")):
         found += yaml.safe_load_all(file.read_text(encoding="utf-8"))
     return [obj for obj in found if obj["apiVersion"] in _PATHS]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.controlplane import account
-
 if TYPE_CHECKING:
-    from tests.controlplane.kubevirt.connection import Connection
     from tests.controlplane.plane import ControlPlane
 
 pytestmark = pytest.mark.controlplane
@@ -29,16 +28,30 @@ def kubectl(plane: ControlPlane, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("folder", [DEPLOY, DEPLOY / "rbac"], ids=["deploy", "deploy/rbac"])
-def test_the_api_server_takes_all_of_it(
-    plane: ControlPlane, admin: Connection, folder: Path
-) -> None:
-    account.install(admin)  # with the namespace, which a dry run does not make
+@pytest.fixture
+def overlay(tmp_path: Path) -> Path:
+    """A folder beside a copy of gitbot that adds every component."""
+    shutil.copytree(DEPLOY, tmp_path / "gitbot" / "deploy")
+    names = sorted(path.name for path in (DEPLOY / "rbac").glob("optional-*"))
+    components = [f"../gitbot/deploy/rbac/{name}" for name in names]
+    text = {"resources": ["../gitbot/deploy"], "components": components}
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "kustomization.yaml").write_text(json.dumps(text))
+    return folder
+
+
+@pytest.mark.parametrize("folder", ["deploy", "deploy/rbac", "overlay"])
+def test_the_api_server_takes_all_of_it(plane: ControlPlane, overlay: Path, folder: str) -> None:
+    # on a new cluster, only the namespace must be there: a dry run does not make it
+    kubectl(plane, "apply", "-f", str(DEPLOY / "rbac" / "10-namespace.yaml"))
     kubectl(plane, "label", "namespace", "gitbot", RESTRICTED, "--overwrite")
-    said = kubectl(plane, "apply", "--dry-run=server", "--validate=strict", "-k", str(folder))
+    path = overlay if folder == "overlay" else DEPLOY.parent / folder
+    said = kubectl(plane, "apply", "--dry-run=server", "--validate=strict", "-k", str(path))
     lines = said.splitlines()
     known = [line for line in lines if "last-applied-configuration" not in line]
     assert [line for line in known if "dry run" not in line] == []  # no warning about the pod
     kinds = {line.partition("/")[0].partition(".")[0] for line in known}
     assert {"clusterrole", "clusterrolebinding", "serviceaccount"} <= kinds
-    assert ("deployment" in kinds) is (folder == DEPLOY)
+    assert ({"deployment", "networkpolicy", "priorityclass"} <= kinds) is (folder != "deploy/rbac")
+    assert ("validatingadmissionpolicy" in kinds) is (folder == "overlay")

@@ -59,9 +59,9 @@ def refuse(answer: HttpAnswer, resource: Resource, verb: str) -> NoReturn:
 _FILES = {
     ("virtualmachineinstancemigrations", "create"): "30-mover.yaml",
     ("virtualmachineinstancemigrations", "delete"): "30-mover.yaml",
-    ("nodes", "patch"): "optional-cordon.yaml",
+    ("nodes", "patch"): "optional-cordon",
 }
-"""The file of deploy/rbac that grants a verb on a resource; for `list`, it is the reader's."""
+"""The file or component of deploy/rbac that grants a verb; for `list`, it is the reader's."""
 
 
 def _file_of(resource: Resource, verb: str) -> str:

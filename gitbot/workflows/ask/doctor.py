@@ -297,7 +297,7 @@ def _nodes(shell: RunContext, questions: Questions) -> Iterable[Check]:
         yield passed("cluster/nodes", "gitbot may label and cordon nodes")
     elif cordons:
         message = "a window says `cordon: Gitbot`, and gitbot may not patch nodes"
-        fix = f"a cluster administrator gives it: kubectl apply -f {RBAC}/optional-cordon.yaml"
+        fix = f"a cluster administrator gives it: kubectl apply -k {RBAC}/optional-cordon"
         yield failed("cluster/nodes", message, fix)
     else:
         yield passed("cluster/nodes", "nodes in maintenance get no labels: that right is optional")

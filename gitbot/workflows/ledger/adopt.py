@@ -24,7 +24,7 @@ from gitbot.workflows.ledger.anchor import (
 )
 from gitbot.workflows.ledger.writer import Journal, retried
 
-GRANT = "a cluster administrator gives it: deploy/rbac/optional-ledger-anchor.yaml"
+GRANT = "a cluster administrator gives it: deploy/rbac/optional-ledger-anchor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

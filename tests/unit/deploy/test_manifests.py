@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ import pytest
 
 from gitbot.cli.commands.reconcile import reconcile
 from gitbot.documents import read_kubernetes_yaml
+from gitbot.rendering.migration import PREFIX
 from gitbot.settings import read_settings
 from gitbot.workflows.approval.read_approvals import concern_branch
 from gitbot.workflows.core.published_snapshots import snapshot_branch
@@ -37,7 +39,7 @@ def one(kind: str) -> Mapping[str, Any]:
 def test_everything_renders_and_what_is_namespaced_is_in_the_namespace_of_gitbot() -> None:
     kinds = [str(item["kind"]) for item in rendered(".")]
     assert {"Namespace", "ServiceAccount", "ClusterRole", "Deployment", "ConfigMap"} <= set(kinds)
-    clusterwide = ("Namespace", "ClusterRole", "ClusterRoleBinding")
+    clusterwide = ("Namespace", "ClusterRole", "ClusterRoleBinding", "PriorityClass")
     for item in rendered("."):
         expected = None if item["kind"] in clusterwide else "gitbot"
         assert item["metadata"].get("namespace") == expected
@@ -59,6 +61,64 @@ def test_the_pod_is_restricted_and_never_doubled() -> None:
     assert "ports" not in container  # nothing calls in
     writable = [item["mountPath"] for item in container["volumeMounts"] if not item.get("readOnly")]
     assert writable == ["/tmp"]
+
+
+def test_the_pod_is_scheduled_early_and_away_from_nodes_in_maintenance() -> None:
+    pod = one("Deployment")["spec"]["template"]["spec"]
+    found = one("PriorityClass")
+    assert found["metadata"]["name"] == pod["priorityClassName"]
+    assert (found["value"] > 0, found["preemptionPolicy"]) == (True, "Never")
+    preferred = pod["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    ((expression,),) = (term["preference"]["matchExpressions"] for term in preferred)
+    assert expression == {"key": f"{PREFIX}window", "operator": "DoesNotExist"}
+
+
+def test_nothing_reaches_the_pod_and_it_reaches_names_forge_and_api_server() -> None:
+    spec = one("NetworkPolicy")["spec"]
+    labels = one("Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert spec["podSelector"]["matchLabels"].items() <= labels.items()
+    assert (spec["policyTypes"], spec["ingress"]) == (["Ingress", "Egress"], [])
+    (rule,) = spec["egress"]
+    assert {port["port"] for port in rule["ports"]} == {53, 443, 6443}
+
+
+def overlay(folder: Path, *components: str) -> list[Mapping[str, Any]]:
+    """What kubectl makes of an overlay beside a copy of `deploy`."""
+    shutil.copytree(DEPLOY, folder / "gitbot" / "deploy")
+    names = [f"../gitbot/deploy/rbac/{name}" for name in components]
+    text = {"resources": ["../gitbot/deploy"], "components": names}
+    (folder / "mine").mkdir()
+    (folder / "mine" / "kustomization.yaml").write_text(json.dumps(text))
+    shown = [str(KUBECTL), "kustomize", str(folder / "mine")]
+    done = subprocess.run(shown, check=True, capture_output=True)
+    return list(read_kubernetes_yaml(done.stdout, "overlay"))
+
+
+OPTIONAL = sorted(path.name for path in (DEPLOY / "rbac").glob("optional-*"))
+
+
+def test_an_overlay_adds_each_component_without_a_change_to_the_copy(tmp_path: Path) -> None:
+    assert len(OPTIONAL) == 4
+    added = [item["metadata"]["name"] for item in overlay(tmp_path, *OPTIONAL)]
+    assert {"gitbot-ledger-anchor", "gitbot-load", "gitbot-cordon", "gitbot-vm-guard"} <= {*added}
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_nodes_are_patched_only_under_a_guard_of_their_fields(name: str, tmp_path: Path) -> None:
+    found = overlay(tmp_path, name)
+    patches = [
+        rule
+        for item in found
+        for rule in item.get("rules", ())
+        if "nodes" in rule["resources"] and "patch" in rule["verbs"]
+    ]
+    guards = {
+        item["spec"]["policyName"]: item["spec"]["validationActions"]
+        for item in found
+        if item["kind"] == "ValidatingAdmissionPolicyBinding"
+    }
+    assert bool(patches) is (name == "optional-cordon")
+    assert (guards.get("gitbot-node-guard") == ["Deny"]) is bool(patches)
 
 
 def test_its_arguments_are_those_of_the_command() -> None:
