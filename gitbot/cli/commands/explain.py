@@ -97,7 +97,7 @@ def explain(
     """Show for every node whether the scheduler would take the target pod of a VM, and why not.
 
     Inside a repository of intents, what its rules, windows, freezes and reservations say about
-    a VM stands below, each with file and line, and whether a plan could move it.
+    a VM comes first: whether and where a plan would move it, then each with file and line.
 
     A bare NAME and vmi/NAME mean vm/NAME; -l explains every VM with these labels. A running VM is
     judged as a live migration that starts now, with its own pod counted; a stopped one as a start.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gitbot.constraints.explanation import Explanation
@@ -42,23 +43,53 @@ def table(
     for verdict in verdicts:
         rows += _rows(verdict, scores.get(verdict.node), wide=wide, here=here == verdict.node)
     subject = f"{_KINDS[explanation.kind]}/{explanation.name.name}"
-    frozen = _frozen(intents) if intents else ""
-    summary = f"{frozen}; {_summary(explanation)}" if frozen else _summary(explanation)
-    head = f"{subject} in {explanation.name.namespace}: {summary}"
-    nodes = _columns(rows, paint)
+    answer, summary = "; ".join(_answer(explanation, intents)), _summary(explanation)
+    head = f"{subject} in {explanation.name.namespace}: {answer or summary}"
     checks = [
         f"  {check.outcome}  {check.name}: {check.message}"
         for check in explanation.checks
         if wide or check.outcome is not Outcome.PASS
     ]
-    said = _intents(intents, paint) if intents else []
     lines = [
         paint(escape.terminal(head), Style.STRONG),
+        *([f"  {summary}"] if answer else []),
         *map(escape.terminal, checks),
-        *nodes,
-        *said,
+        *(_intents(intents, paint) if intents else []),
+        *_columns(rows if wide else _folded(rows), paint),
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _answer(explanation: Explanation, intents: VmVerdict | None) -> Iterator[str]:
+    """What becomes of the VM, before what each node says about it; nothing for a pod."""
+    if intents is None:
+        return  # the checks below the summary say what fails
+    if intents.held:
+        yield f"cannot move: {intents.held}"
+    elif intents.to and (frozen := _frozen(intents)):
+        yield frozen
+        yield f"would go to {intents.to} once it is not frozen"
+    elif intents.to in explanation.judgement.feasible:
+        yield f"would go to {intents.to} now"
+    elif intents.to:
+        yield f"would go to {intents.to} after other moves"
+
+
+def _folded(rows: list[list[str]]) -> list[list[str]]:
+    """Nodes that refuse for the same reasons, one after the other, as one row: masters, say."""
+    blocks: list[list[list[str]]] = []
+    for row in rows:
+        if row[0] or not blocks:
+            blocks.append([row])
+        else:
+            blocks[-1].append(row)  # one more reason of the same node
+    shown = []
+    for _, same in groupby(blocks, key=lambda block: [row[block[0][1] != "ok" :] for row in block]):
+        first, *others = same
+        (node, *rest), *more = first
+        name = first_of([node, *(block[0][0] for block in others)], 2) if others else node
+        shown += [[name, *rest], *more]
+    return shown
 
 
 def _summary(explanation: Explanation) -> str:
@@ -85,22 +116,17 @@ def _frozen(verdict: VmVerdict) -> str:
 
 
 def _intents(verdict: VmVerdict, paint: Paint) -> list[str]:
-    """Apart from the scheduler's verdict: what the repository says, and what a plan would do."""
+    """Apart from the scheduler's verdict: what the repository says."""
     rows = [
         [row.node or "(all)", "refuses" if row.refuses else "note", row.intent, ""]
         for row in verdict.rows
     ]
     for cells, row in zip(rows, verdict.rows, strict=True):
         cells[3] = f"{row.says} ({row.where})"
-    said = _columns([["NODE", "SAYS", "INTENT", "WHY"], *rows], paint) if rows else []
-    if verdict.held:
-        plan = f"asked to move it, gitbot would not: {escape.terminal(verdict.held)}"
-    elif verdict.to:
-        when = " once it is not frozen" if _frozen(verdict) else ""
-        plan = f"asked to move it, gitbot would choose {escape.terminal(verdict.to)}{when}"
-    else:
-        plan = "nothing to move here"
-    return ["", "intents of this repository:", *said, plan]
+    if not rows:
+        return ["no intent of this repository says anything about it", ""]
+    said = _columns([["NODE", "SAYS", "INTENT", "WHY"], *rows], paint)
+    return ["intents of this repository:", *said, ""]
 
 
 def _rows(

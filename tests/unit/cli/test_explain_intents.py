@@ -57,7 +57,9 @@ def test_rules_stand_apart_with_file_and_line(desk: Desk) -> None:
     taken = {place for other, place in databases(desk).items() if other != name}
     said = desk.gitbot("explain", name, "-n", "customapp")
     assert said.code == 0, said.text
-    scheduler, intents = said.out.split("intents of this repository:\n")
+    head, rest = said.out.split("intents of this repository:\n")
+    intents, scheduler = rest.split("\n\n")
+    assert "vm/" + name in head
     assert "ZoneAntiAffinity" not in scheduler
     refused = {line.split()[0] for line in intents.splitlines() if " refuses " in line}
     assert refused == taken - {node}
@@ -115,11 +117,10 @@ def test_what_plan_refuses_explain_refuses_for_the_same_reason(desk: Desk) -> No
     plan = json.loads(desk.gitbot("plan", "-o", "json").out)
     (hold,) = plan["holds"]
     said = desk.gitbot("explain", "jumpbox", "-n", "customapp").out
-    assert f"asked to move it, gitbot would not: {hold['reason']} [{hold['code']}]" in said
+    assert said.startswith("vm/jumpbox in customapp: cannot move: ")
+    assert f"cannot move: {hold['reason']} [{hold['code']}]\n" in said
     desk.write(freeze=FREEZE.replace("customapp", "elsewhere"))
-    assert (
-        "asked to move it, gitbot would choose kni-worker" in desk.gitbot("explain", "jumpbox").out
-    )
+    assert "customapp: would go to kni-worker" in desk.gitbot("explain", "jumpbox").out
 
 
 def test_a_node_that_leaves_service_soon_is_refused_as_plan_refuses_it(desk: Desk) -> None:
@@ -133,9 +134,9 @@ def test_a_node_that_leaves_service_soon_is_refused_as_plan_refuses_it(desk: Des
     assert (refused["reason"], refused["code"]) == (hold["reason"], hold["code"])
     there = ("--added-node-selector", "kubernetes.io/hostname=kni-worker5")
     said = desk.gitbot("explain", "jumpbox", *there).out
-    assert "asked to move it, gitbot would not: " in said
+    assert "customapp: cannot move: " in said
     same = desk.gitbot("explain", "jumpbox", "--to", "kni-worker5").out
-    assert "asked to move it, gitbot would not: " in same
+    assert "customapp: cannot move: " in same
     free = json.loads(desk.gitbot("explain", "jumpbox", "-o", "json").out)["subjects"][0]
     assert free["intents"]["to"] not in ("", "kni-worker5")
     later = window(SystemClock().now() + 30 * 86_400).replace("worker6", "worker5")
@@ -148,9 +149,7 @@ def test_another_time_is_judged_with_the_cluster_of_now(desk: Desk) -> None:
     when = f'  schedule: {{start: "{format_instant(opens)[:16]}", timeZone: UTC, duration: PT4H}}\n'
     soon = FREEZE.replace("spec: {namespaces: [customapp], reason: quarter close}\n", "spec:\n")
     desk.write(freeze=f"{soon}  namespaces: [customapp]\n{when}")
-    assert (
-        "asked to move it, gitbot would choose kni-worker" in desk.gitbot("explain", "jumpbox").out
-    )
+    assert "customapp: would go to kni-worker" in desk.gitbot("explain", "jumpbox").out
     assert "frozen from " in desk.gitbot("explain", "jumpbox").out
     later = desk.gitbot("explain", "jumpbox", "--at", format_instant(opens + 3600))
     assert later.code == 0, later.text
@@ -236,8 +235,11 @@ def test_explain_reads_the_forge_and_refuses_another_clusters_snapshot(desk: Des
 def test_migration_to_one_node(desk: Desk) -> None:
     said = desk.gitbot("explain", "jumpbox", "--to", "kni-worker5")
     assert said.code == 0, said.text
-    assert said.out.startswith("vm/jumpbox in customapp: 1 of 7 nodes takes it, ")
-    assert said.out.endswith("asked to move it, gitbot would choose kni-worker5\n")
+    answer, summary, *_ = said.out.splitlines()
+    assert answer == "vm/jumpbox in customapp: would go to kni-worker5 now"
+    assert summary.startswith("  1 of 7 nodes takes it, ")
+    nodes = said.out.partition("NODE  ")[2].splitlines()[1:]
+    assert [line.split()[:2] for line in nodes if " ok " in line] == [["kni-worker5", "ok"]]
     near = desk.gitbot("explain", "jumpbox", "--to", "kni-worke5")
     assert (near.code, "did you mean kni-worker5?" in near.err) == (2, True)
     pod = desk.loop.cluster.list("Pod")[0]["metadata"]["name"]
