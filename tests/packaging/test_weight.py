@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_498,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_576,
+    "cli": 8_588,
     "constraints": 10_536,
     "documents": 2_500,
     "errors": 103,

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from gitbot.calendar import local_text
-from gitbot.model.text.instants import format_instant
+from gitbot.calendar import format_duration, local_text
 from gitbot.reports import Paint, Style, escape
 
 if TYPE_CHECKING:
     from gitbot.ports.forge import PullRequest
     from gitbot.workflows.ask import NextOpening, NodeStatus, RequestStatus, StatusResult
 
-_SECTIONS = ("running", "waiting", "held", "failed", "ended")
 _OPENINGS = 8  # that the table shows; -o wide shows all
 _PLAIN = Paint()
 NOTHING = "nothing is running, and nothing waits"
@@ -53,24 +51,31 @@ def _painted(line: str, paint: Paint) -> str:
 
 
 def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:
+    """What needs a person comes first, then what runs and waits, then what ended."""
     yield _unread(result.not_read)
     yield _titled(
         f"Broken intents (gitbot does nothing; below are those of {result.commit[:12]})",
         (f"  {line}" for line in result.broken),
     )
     yield [_stopped(result, index) for index in range(len(result.stops))]
-    for name in _SECTIONS:
-        chosen = [item for item in result.requests if item.section == name]
-        yield _titled(name.capitalize(), (line for item in chosen for line in _request(item)))
+    yield from (_requests(result, name) for name in ("failed", "held"))
     yield _titled("Waiting for owners", _owners(result))
     yield _titled("Merged, not applied yet", _not_applied(result))
     yield _titled("Merged, without a plan", _not_planned(result))
     yield _titled("Merged without effect", result.refused)
-    yield _titled("Nodes in maintenance", _nodes(result))
-    yield _titled("Away from home", _away(result, wide=wide))
     yield _titled("Open proposals", (_pull(result, pull) for pull in result.pulls))
     people = (_pull(result, pull, f" by {pull.author}") for pull in result.people)
     yield _titled("Open pull requests of people", people)
+    yield from (_requests(result, name) for name in ("running", "waiting"))
+    yield _titled("Nodes in maintenance", _nodes(result))
+    yield _titled("Away from home", _away(result, wide=wide))
+    yield _requests(result, "ended")
+
+
+def _requests(result: StatusResult, section: str) -> list[str]:
+    chosen = (item for item in result.requests if item.section == section)
+    lines = (line for item in chosen for line in _request(item, result))
+    return _titled(section.capitalize(), lines)
 
 
 def _titled(title: str, lines: Iterable[str]) -> list[str]:
@@ -98,7 +103,7 @@ def _then(command: str) -> str:
     return f"; next: {command}" if command else ""
 
 
-def _request(item: RequestStatus) -> Iterator[str]:
+def _request(item: RequestStatus, result: StatusResult) -> Iterator[str]:
     why = f": {item.record.cancelled}" if item.record.cancelled and not item.moves else ""
     yield f"{item.record.id}: {item.record.outcome}{why}"
     for move in item.moves:
@@ -106,10 +111,17 @@ def _request(item: RequestStatus) -> Iterator[str]:
         words = f"  {record.number} {record.vm}: {record.source} -> {record.landed or record.to}"
         words += f" {record.state}"
         reason = move.waits or record.reason
-        until = f" until {format_instant(move.until)}" if move.until else ""
+        until = f" until {_time(move.until, result)}" if move.until else ""
         yield f"{words}: {reason}{until}" if reason else words
     if item.next_command:
         yield f"  next: {item.next_command}"
+
+
+def _time(seconds: int, result: StatusResult) -> str:
+    """In the cluster's zone, and from now."""
+    left = seconds - result.now
+    distance = f" (in {format_duration(left)})" if left > 0 else ""
+    return f"{local_text(seconds, result.zone)} {result.zone}{distance}"
 
 
 def _owners(result: StatusResult) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What a status must not hide: merges without effect, requests without plan, nodes to return."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -249,7 +250,7 @@ def test_the_proposal_of_a_cancelled_request_is_not_to_be_merged() -> None:
     cancel(story.shell, request=JUMP, by="ann", reason="not now")
     line = "pull request 1 is open: Move customapp/jumpbox to kni-worker5; next: gitbot propose"
     assert line in shown(story)
-    assert f"Ended:\n{JUMP}: cancelled: not now (ann)\n" in shown(story)
+    assert shown(story).endswith(f"Ended:\n{JUMP}: cancelled: not now (ann)")
     assert status_document(status(story.shell)).pulls[0].next_command == "gitbot propose"
     propose(story.shell)
     assert "is open" not in shown(story)
@@ -381,3 +382,14 @@ def test_a_window_that_names_a_node_that_is_gone_is_said_by_all() -> None:
     (report,) = propose(story.shell).concerns
     assert report.concern == "window-firmware"
     assert report.reason.startswith("there is no node kni-worker77: intents/iberia/firmware.yaml")
+
+
+def test_what_needs_a_person_comes_before_what_waits_and_ended() -> None:
+    story = approved(drain="")
+    apply(story.shell)
+    story.commit(jump=REQUEST)
+    propose(story.shell)
+    page = shown(story)
+    titles = [line for line in page.splitlines() if line.endswith(":") and line[0].isupper()]
+    assert titles.index("Merged, without a plan:") < titles.index("Waiting:")
+    assert re.search(r" until \w{3} \d{4}-\d\d-\d\d \d\d:\d\d Europe/Madrid \(in ", page)
