@@ -5,8 +5,9 @@ file, clock or network.
 """
 
 from gitbot.constraints.moves.copies import Copies
+from gitbot.planner.faults import is_answer, unplanned
 from gitbot.planner.goals.goal_planner import PullTitle
 from gitbot.planner.goals.registry import planner_of
 from gitbot.planner.plan import make_plan
 
-__all__ = ["Copies", "PullTitle", "make_plan", "planner_of"]
+__all__ = ["Copies", "PullTitle", "is_answer", "make_plan", "planner_of", "unplanned"]

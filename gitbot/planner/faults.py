@@ -7,7 +7,7 @@ The next attempt leaves out the VM, then the whole request that was planned then
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import FrameType
@@ -15,6 +15,7 @@ from types import FrameType
 from gitbot.errors import Bug, GitbotError
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import name_of
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import Drained, PlacementPlan, PlannerFault, SnapshotRef
 from gitbot.model.plan.problem import EmptyNodes, Goal, MoveVms, PlacementProblem
@@ -64,7 +65,7 @@ def planning(goals: Iterable[Goal] = (), *, extra: Extra | None = None) -> Itera
 
 def is_answer(error: Exception) -> bool:
     """Whether an exception says something true of the input or the machine."""
-    return isinstance(error, MemoryError) or (
+    return isinstance(error, (MemoryError, OSError)) or (
         isinstance(error, GitbotError) and not isinstance(error, Bug)
     )
 
@@ -88,10 +89,7 @@ class LeftOut:
     def after(self, problem: PlacementProblem, error: Exception) -> LeftOut:
         """What the attempt after this one leaves out, too."""
         cause = error.__cause__ if isinstance(error, Contradiction) else error
-        frames = _frames(cause)
-        seen = _subject(problem, [frame for frame, _ in frames])
-        places = [f"{_module(frame)}:{line}" for frame, line in frames[:_PLACES]]
-        fault = PlannerFault(what=type(cause).__name__, place=" < ".join(places))
+        fault, seen = _looked(problem.snapshot, cause)
         if not isinstance(error, Contradiction):
             return self._without(problem, seen.requests, seen, fault)
         if error.extra is not None:
@@ -156,17 +154,24 @@ class LeftOut:
             intent=asked[0].intent if asked else None,
             left_out=words,
         )
-        return replace(left, faults=(*self.faults, reported(problem, told)))
+        return replace(left, faults=(*self.faults, reported(problem.snapshot, told)))
 
 
-def reported(problem: PlacementProblem, fault: PlannerFault) -> PlannerFault:
+def unplanned(snapshot: ClusterSnapshot, error: Exception) -> PlannerFault:
+    """The fault of a contradiction around the planner: then nothing is planned."""
+    fault, seen = _looked(snapshot, error)
+    told = replace(fault, vm=seen.named, node=seen.node)
+    return reported(snapshot, replace(told, left_out="everything"))
+
+
+def reported(snapshot: ClusterSnapshot, fault: PlannerFault) -> PlannerFault:
     """The fault with its report, one line with a bounded number of names and no other value."""
     words = {
         "at": fault.place,
         "request": fault.request,
         "vm": fault.vm,
         "node": fault.node,
-        "snapshot": problem.snapshot.digest,
+        "snapshot": snapshot.digest,
     }
     said = [f"{key} {value}" for key, value in words.items() if value]
     return replace(fault, report="; ".join([fault.what, *said]))
@@ -177,7 +182,7 @@ def unordered(facts: ProblemIndex, moves: Late) -> tuple[PlannerFault, ...]:
     intents = {str(goal.request.id): goal.request.intent for goal in facts.problem.goals}
     return tuple(
         reported(
-            facts.problem,
+            facts.problem.snapshot,
             PlannerFault(
                 what="no order",
                 place="gitbot.planner.schedule",
@@ -209,9 +214,22 @@ def _vms(facts: ProblemIndex, goal: Goal) -> list[NamespacedName]:
 
 
 def nothing(problem: PlacementProblem) -> PlacementPlan:
-    """The plan if not even one without moves could be made. Its faults say so."""
+    """The plan if not even one without moves could be made: all is held, as far as that goes."""
+    drafts = []
+    with suppress(
+        Exception
+    ):  # what raised may be in here, too; a finding says that all is left out
+        facts = ProblemIndex.of(problem)
+        drafts = [held(facts, goal) for goal in problem.goals]
     return PlacementPlan(
         cluster=problem.cluster,
+        holds=tuple(
+            sorted(
+                (hold for draft in drafts for hold in draft.holds),
+                key=lambda hold: (hold.request, hold.vm),
+            )
+        ),
+        drains=tuple(draft.drained for draft in drafts if draft.drained is not None),
         limits=problem.limits,
         intents=problem.intents,
         snapshot=SnapshotRef(digest=problem.snapshot.digest, taken_at=problem.snapshot.taken_at),
@@ -245,9 +263,19 @@ def _module(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 
-def _subject(problem: PlacementProblem, frames: Iterable[FrameType]) -> _Subject:
+def _looked(
+    snapshot: ClusterSnapshot, error: BaseException | None
+) -> tuple[PlannerFault, _Subject]:
+    """Where it was raised, and about what."""
+    frames = _frames(error)
+    places = [f"{_module(frame)}:{line}" for frame, line in frames[:_PLACES]]
+    fault = PlannerFault(what=type(error).__name__, place=" < ".join(places))
+    return fault, _subject(snapshot, [frame for frame, _ in frames])
+
+
+def _subject(snapshot: ClusterSnapshot, frames: Iterable[FrameType]) -> _Subject:
     """The first VM in the frames, with node and request if a step or a plan of it is there."""
-    known = {name_of(vmi) for vmi in problem.snapshot.of("VirtualMachineInstance")}
+    known = {name_of(vmi) for vmi in snapshot.of("VirtualMachineInstance")}
     for frame in frames:
         values = list(frame.f_locals.values())
         for value in values:

@@ -46,7 +46,7 @@ def faults(morning: Morning) -> list[str]:
         return [f"no document: {err[-300:]}"]
     document = json.loads(out)
     if document["kind"] == "FindingList":
-        found = any(item["severity"] == "error" for item in document["findings"])
+        found = any(item["severity"] == "error" for item in document["items"])
         return [] if found else ["no plan: without an error"]
     return list(Answer.of(morning, document).faults())
 

@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 7_498,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_588,
+    "cli": 8_604,
     "constraints": 10_536,
     "documents": 2_500,
     "errors": 103,
@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_051,
     "model": 3_473,
-    "planner": 7_467,
+    "planner": 7_496,
     "policy": 4_100,
     "ports": 554,
     "published": 1_966,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_343,
     "wiring": 1_147,
-    "workflows": 13_957,
+    "workflows": 14_011,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

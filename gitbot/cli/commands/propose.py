@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,7 @@ from gitbot.cli.shared.output import document_text
 from gitbot.cli.shared.session import running, running_options, say
 
 if TYPE_CHECKING:
+    from gitbot.model.plan.plan import PlannerFault
     from gitbot.workflows.propose import ProposeResult
 
 
@@ -30,6 +32,7 @@ def propose(where: dict[str, str], output: str) -> int:
         shell.onlooker.begins("looking for what to propose")
         result = propose(shell)
     show(result, output)
+    tell(result.faults)
     return 1 if result.failed or result.faults else 2 if result.unsure else 0
 
 
@@ -45,3 +48,13 @@ def show(result: ProposeResult, output: str) -> None:
         number = f" (pull request {item.pull_request})" if item.pull_request else ""
         reason = f": {item.reason}" if item.reason else ""
         say(f"{item.concern}: {item.action}{number}{reason}")
+
+
+def tell(faults: Sequence[PlannerFault]) -> None:
+    """Say what the planner contradicted itself about, with the line to report."""
+    if not faults:
+        return
+    from gitbot.workflows.core.judged_plan import fault_findings  # noqa: PLC0415
+
+    for item in fault_findings(faults):
+        say(f"{item.message}; {item.hint} [{item.code}]", err=True)

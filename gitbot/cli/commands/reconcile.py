@@ -90,7 +90,10 @@ def reconcile(
             raise
     metrics.passed(cluster, clock.now(), result)
     show(result, output)
-    return apply_command.exit_code(result.applied) or (2 if result.unsure else bool(result.faults))
+    propose_command.tell(result.faults)
+    return apply_command.exit_code(result.applied) or (
+        2 if result.unsure else int(result.internal > 0)
+    )
 
 
 def _watch(

@@ -66,7 +66,7 @@ def render(asked: PlanOptions, output: str, kinds: tuple[str, ...]) -> int:
     if held:
         words = "1 VM is held" if held == 1 else f"{held} VMs are held"
         click.echo(f"{words}; `gitbot plan` says why", err=True)
-    faults = fault_findings(result.judged.plan)
+    faults = fault_findings(result.faults)
     if faults:
         from gitbot.reports import text  # noqa: PLC0415 - keeps --help quick
 

@@ -18,7 +18,7 @@ from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.progress import NO_PROGRESS, PLANNING, PlanningProgress
 from gitbot.model.text.names import CONFIGURATION_FILE
-from gitbot.planner import make_plan
+from gitbot.planner import is_answer, make_plan, unplanned
 from gitbot.reports import Preview, YearAhead
 from gitbot.settings import Settings
 from gitbot.workflows.check.contradictions import contradiction_findings
@@ -32,7 +32,12 @@ from gitbot.workflows.check.scope import (
 )
 from gitbot.workflows.check.window_findings import window_findings
 from gitbot.workflows.core.draining_nodes import without_closing_drains
-from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan, judge_plan
+from gitbot.workflows.core.judged_plan import (
+    CheckResult,
+    JudgedPlan,
+    fault_findings,
+    judge_plan,
+)
 from gitbot.workflows.core.revision import Revision, manifest_folders
 
 
@@ -57,6 +62,38 @@ def check(
     known = without_finished(revision.findings, revision.intents, lambda: evidence.past.finished)
     if revision.settings.cluster(revision.cluster) is None:
         return _unknown_cluster(revision.cluster, revision.settings, revision.findings)
+    try:
+        return _planned_and_judged(
+            revision,
+            evidence,
+            before=before,
+            changed=changed,
+            pull_request=pull_request,
+            onlooker=onlooker,
+            planning=planning,
+            known=known,
+        )
+    except Exception as error:
+        if is_answer(error):
+            raise
+        fault = unplanned(evidence.snapshot, error)
+        found = (*without_clockless(known), *fault_findings((fault,)))
+        return CheckResult(
+            findings=found, revision=revision, cluster=revision.cluster, unplanned=(fault,)
+        )
+
+
+def _planned_and_judged(
+    revision: Revision,
+    evidence: PlanningInputs,
+    *,
+    before: IntentSet | None,
+    changed: Iterable[str],
+    pull_request: int,
+    onlooker: PlanningProgress,
+    planning: Planning | None,
+    known: tuple[Finding, ...],
+) -> CheckResult:
     onlooker.begins("compiling rules")
     scope = ClusterScope.of(revision, evidence, before)
     planned = planning(scope, onlooker) if planning else None

@@ -117,7 +117,7 @@ class ClusterScope:
             outlook = outlook_of(self.intents, problem, led, zone=self.zone)
             preview = Preview(title=planner_of(goal).preview(goal), plan=led, outlook=outlook)
             made.append(preview)
-            found += fault_findings(led)
+            found += fault_findings(led.faults)
             if self.before is not None:
                 found += _preview_findings(preview, goal)
         return tuple(made), tuple(found)

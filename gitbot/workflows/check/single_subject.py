@@ -100,7 +100,7 @@ def judge_vm(
     to = next((move.to.node for move in plan.moves if move.vm.namespaced_name == vm), "")
     held = next((hold for hold in plan.holds if hold.vm.namespaced_name == vm), None)
     said = f"{held.reason} [{held.code}]" if held else ""
-    faults = "; ".join(item.message for item in fault_findings(plan))
+    faults = "; ".join(item.message for item in fault_findings(plan.faults))
     return VmVerdict(rows=tuple(rows), to=to, held=said or ("" if to else faults))
 
 

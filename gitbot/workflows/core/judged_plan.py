@@ -18,7 +18,7 @@ from gitbot.model.ledger.effect_id import label_value
 from gitbot.model.ledger.request_id import DrainId, HealId, ReturnId
 from gitbot.model.plan.diagnosis import CONTRADICTION
 from gitbot.model.plan.findings import Finding, Severity, sort_key
-from gitbot.model.plan.plan import Hold, Manifest, Move, PlacementPlan
+from gitbot.model.plan.plan import Hold, Manifest, Move, PlacementPlan, PlannerFault
 from gitbot.model.plan.problem import EmptyNodes, PlacementProblem
 from gitbot.model.text.canonical import digest as canonical_digest
 from gitbot.policy import Verdict
@@ -79,7 +79,7 @@ def judge_plan(
     windows = {intent.ref.name for intent, _ in revision.intents.maintenance_windows}
     labels = label_findings(manifests, problem.snapshot, windows.union(emptying))
     own = {*replay(problem, plan), *rule_findings(plan), *worse_losses(losses), *labels}
-    own |= {*fault_findings(plan)}
+    own |= {*fault_findings(plan.faults)}
     found = tuple(sorted({*findings, *verdict.findings, *own}, key=sort_key))
     expires_at = clock + revision.settings.plan_expiry
     diff = placement_diff(
@@ -234,19 +234,19 @@ def rule_findings(plan: PlacementPlan) -> tuple[Finding, ...]:
 INTERNAL = f"plan/{CONTRADICTION}"
 
 
-def fault_findings(plan: PlacementPlan) -> tuple[Finding, ...]:
+def fault_findings(faults: Iterable[PlannerFault]) -> tuple[Finding, ...]:
     """Where the planner contradicted itself, each with one line to report."""
     return tuple(
         Finding(
             code=INTERNAL,
             severity=Severity.ERROR,
             message="a fault of gitbot: its planner contradicts itself; the plan leaves out "
-            f"{fault.left_out or 'everything'}",
+            f"{fault.left_out}",
             file=fault.intent.file if fault.intent else "",
             line=fault.intent.line if fault.intent else 0,
             hint=f"report it with this line: gitbot {gitbot_version()}: {fault.report}",
         )
-        for fault in plan.faults
+        for fault in faults
     )
 
 
@@ -320,7 +320,8 @@ class CheckResult:
     """The outcome. `judged` is None if the texts have errors: then nothing was planned.
 
     `findings` are all findings except those of holds, see `all_findings`. `revision` is what was
-    planned. The plan is not `final` if somebody ended the planning.
+    planned. The plan is not `final` if somebody ended the planning. With `unplanned`, gitbot
+    contradicted itself around the planner, and nothing was planned.
     """
 
     findings: tuple[Finding, ...]
@@ -330,6 +331,14 @@ class CheckResult:
     problem: PlacementProblem | None = None
     cluster: str = ""
     final: bool = True
+    unplanned: tuple[PlannerFault, ...] = ()
+
+    @property
+    def faults(self) -> tuple[PlannerFault, ...]:
+        """Those of the plan and of the previews."""
+        plans = [item.plan for item in self.previews]
+        plans += [self.judged.plan] if self.judged else []
+        return (*self.unplanned, *(fault for plan in plans for fault in plan.faults))
 
     @property
     def holds(self) -> tuple[Hold, ...]:

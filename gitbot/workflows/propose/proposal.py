@@ -55,7 +55,7 @@ def no_plan(judged: JudgedPlan) -> str:
     plan = judged.plan
     if not plan.moves:
         if plan.faults:
-            return f"there is no plan: {fault_findings(plan)[0].message}"
+            return f"there is no plan: {fault_findings(plan.faults)[0].message}"
         if not plan.holds:
             return "there is no plan: nothing to move"
         hold = plan.holds[0]

@@ -35,13 +35,14 @@ from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.problem import HealRule
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.instants import format_instant
+from gitbot.planner import is_answer, unplanned
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.base_history import is_part_of
 from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.owner_approvals import CurrentClusterFacts, owners_at
 from gitbot.workflows.approval.read_approvals import concern_branch, read_proposal
 from gitbot.workflows.core.context import RunContext
-from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan
+from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan, fault_findings
 from gitbot.workflows.core.stop_conditions import LedgerStop
 from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
 from gitbot.workflows.ledger.anchor import Anchor
@@ -311,6 +312,14 @@ def _judged(run: ProposeRun, concern: Concern) -> JudgedPlan | ConcernReport:
     except LimitExceeded as error:
         run.journal.note(_unplanned(run, concern, error.message))
         return _not_in_time(concern, error.message, 0)
+    except Exception as error:
+        if is_answer(error):
+            raise
+        fault = unplanned(run.sources.problem.snapshot, error)
+        reason = fault_findings((fault,))[0].message
+        return ConcernReport(
+            concern=concern.name, action=Did.WAITING, reason=reason, faults=(fault,)
+        )
     if record.no_plan:
         run.journal.note(_observed(run, concern))
     return judged

@@ -247,7 +247,7 @@ class Simulation:
             holds=plan.holds,
             seconds=_seconds(plan, self._now),
             could=tuple(node for drain in plan.drains for node in drain.could),
-            faults=tuple(f"{item.message}; {item.hint}" for item in fault_findings(plan)),
+            faults=tuple(f"{item.message}; {item.hint}" for item in fault_findings(plan.faults)),
             broken=tuple(
                 message
                 for rule in plan.rules

@@ -49,8 +49,7 @@ class ReconcileResult:
     def faults(self) -> tuple[PlannerFault, ...]:
         """Of the plans of this pass; of a concern that was planned twice, those of the last one."""
         last = self.proposed_after if self.proposed_after.concerns else self.proposed
-        pulls = (item.check.judged for item in self.pulls)
-        shown = (fault for judged in pulls if judged for fault in judged.plan.faults)
+        shown = (fault for item in self.pulls for fault in item.check.faults)
         return (*shown, *last.faults)
 
     @property

@@ -30,6 +30,7 @@ from gitbot.workflows.core.context import RunContext
 from tests.doubles.intents import REQUEST, RULE
 from tests.doubles.ledger import of_newer_gitbot
 from tests.unit.workflows.story import CLUSTER, Story
+from tests.unit.workflows.test_faults_of_planner import without_jumpbox
 
 COMMANDS: dict[str, click.Command] = {
     "apply": apply.apply,
@@ -79,6 +80,19 @@ def test_propose_merge_apply_and_again(story: Story, run: Run) -> None:
     again = run("apply")
     assert again.stdout == "nothing to do: everything approved is done, or waits\n"
     assert run("propose").stdout == "no concern: nothing to propose\n"
+
+
+def test_a_fault_of_the_planner_ends_a_pass_with_1_and_a_line_to_report(
+    story: Story, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story.commit(jump=REQUEST)
+    without_jumpbox(monkeypatch)
+    for name in ("reconcile", "propose"):
+        result = run(name)
+        assert result.return_value == 1
+        assert "report it with this line: gitbot " in result.stderr
+        assert "[plan/internal]" in result.stderr
+        assert "request-customapp-jump: waiting" in result.stdout
 
 
 def test_json_comes_with_its_kind(story: Story, run: Run) -> None:
