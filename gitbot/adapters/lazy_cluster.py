@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.ports.cluster import Cluster, Gate, no_gate
+from gitbot.ports.cluster import Cluster, FollowedCluster, Gate, no_gate
+
+C = TypeVar("C", bound=Cluster)
 
 
-class LazyCluster:
+class LazyCluster(Generic[C]):
     """Implements ports.cluster.Cluster with the cluster that `opener` connects to.
 
     The first call raises ClusterError if kubeconfig and context do not lead to a cluster.
     """
 
-    def __init__(self, name: str, opener: Callable[[], Cluster]) -> None:
+    def __init__(self, name: str, opener: Callable[[], C]) -> None:
         self.name = name
         self._opener = opener
-        self._opened: Cluster | None = None
+        self._opened: C | None = None
 
-    def _cluster(self) -> Cluster:
+    def _cluster(self) -> C:
         if self._opened is None:
             self._opened = self._opener()
         return self._opened
@@ -77,3 +80,19 @@ class LazyCluster:
 
     def set_ledger_anchor(self, ledger: str, head: str) -> None:
         self._cluster().set_ledger_anchor(ledger, head)
+
+
+class LazyFollowedCluster(LazyCluster[FollowedCluster]):
+    """Implements ports.cluster.FollowedCluster in the same way."""
+
+    def get_node(self, node: str) -> KubernetesObject | None:
+        return self._cluster().get_node(node)
+
+    def pods_on(self, node: str) -> tuple[KubernetesObject, ...]:
+        return self._cluster().pods_on(node)
+
+    def migrations_seen(self) -> tuple[KubernetesObject, ...]:
+        return self._cluster().migrations_seen()
+
+    def distrust(self, kind: str) -> None:
+        self._cluster().distrust(kind)

@@ -82,3 +82,24 @@ class Cluster(Protocol):
 
     def set_ledger_anchor(self, ledger: str, head: str) -> None:
         """Create or update that ConfigMap with one entry."""
+
+
+class FollowedCluster(Cluster, Protocol):
+    """A cluster that is listed once and then watched: snapshots may be up to 90 seconds old.
+
+    What these methods read, the server reads at that moment, unless they say otherwise.
+    """
+
+    def get_node(self, node: str) -> KubernetesObject | None: ...
+
+    def pods_on(self, node: str) -> tuple[KubernetesObject, ...]:
+        """The pods on a node as a snapshot holds them, sorted."""
+
+    def migrations_seen(self) -> tuple[KubernetesObject, ...]:
+        """As list_migrations, as far as the watch has heard: only to know when to look again."""
+
+    def distrust(self, kind: str) -> None:
+        """Something of that kind is not as the last snapshot showed it.
+
+        The next snapshot has the kind as it is then.
+        """

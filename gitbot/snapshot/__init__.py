@@ -1,6 +1,7 @@
 """Kubernetes objects to ClusterSnapshot and back, in a minimal, versioned format. No API client."""
 
 from gitbot.snapshot.decode import decode_object, indented_json, plain_json, prune
+from gitbot.snapshot.followed_rows import EventType, FollowedRows, WatchEvent, read_event
 from gitbot.snapshot.from_objects import HOLD_NAME, belongs, from_objects, from_sorted
 from gitbot.snapshot.list_pages import KindReader, PageEnd
 from gitbot.snapshot.load_file import load_of, read_load
@@ -15,10 +16,13 @@ __all__ = [
     "LISTED",
     "MAX_BYTES",
     "RESOURCES",
+    "EventType",
+    "FollowedRows",
     "KindReader",
     "PageEnd",
     "Resource",
     "Rows",
+    "WatchEvent",
     "belongs",
     "decode_object",
     "from_objects",
@@ -27,6 +31,7 @@ __all__ = [
     "load_of",
     "plain_json",
     "prune",
+    "read_event",
     "read_files",
     "read_load",
     "read_snapshot",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from operator import lt
 
@@ -66,8 +66,12 @@ def from_sorted(
     absent_kinds: Iterable[str] = (),
     denied_kinds: Iterable[str] = (),
     missing_kinds: Iterable[str] = (),
+    digest: Callable[[], str] | None = None,
 ) -> ClusterSnapshot:
-    """Like `from_objects`, for objects in order. The digest is computed on first access."""
+    """Like `from_objects`, for objects in order. The digest is computed on first access.
+
+    `digest` knows it, if these objects had one before.
+    """
     kept = {kind: objects[kind] for kind in sorted(objects) if objects[kind]}
     snapshot = ClusterSnapshot(
         cluster=cluster,
@@ -79,7 +83,7 @@ def from_sorted(
         denied_kinds=tuple(sorted(denied_kinds)),
         missing_kinds=tuple(sorted(missing_kinds)),
     )
-    return with_later(snapshot, digest=lambda: digest_of(cluster, kept))
+    return with_later(snapshot, digest=digest or (lambda: digest_of(cluster, kept)))
 
 
 def digest_of(cluster: str, objects: Mapping[str, Iterable[KubernetesObject]]) -> str:

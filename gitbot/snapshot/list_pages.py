@@ -8,6 +8,7 @@ same tolerations, only one's are ever decoded.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import Any
@@ -26,6 +27,9 @@ from gitbot.snapshot.structs import (
     list_decoder_of,
     shared_parts,
 )
+
+Cell = tuple[bytes, int, int]
+"""A row: the text that it is part of, and where in it the row begins and ends."""
 
 _MOST_KNOWN = 20_000
 """Raw parts remembered while a kind is read. It bounds the memory for a kind without repeats."""
@@ -78,17 +82,30 @@ class KindReader:
                 raise SnapshotError(
                     f"{self._kind} {shown} occurs twice", hint="keep one of the two objects"
                 )
-        form = Form(
+        return Rows(
+            self.form,
+            [self._texts[number] for number in order],
+            array("L", (self._begins[number] for number in order)),
+            array("L", (self._ends[number] for number in order)),
+        )
+
+    def taken(self) -> Iterator[tuple[str, Cell]]:
+        """The rows read so far by name, in the order in which they came; they are given up."""
+        found = zip(
+            self._names, zip(self._texts, self._begins, self._ends, strict=True), strict=True
+        )
+        self._names, self._texts = [], []
+        self._begins, self._ends = array("L"), array("L")
+        return found
+
+    @property
+    def form(self) -> Form:
+        """The layout of its rows, with the parts that they share."""
+        return Form(
             api_version=API_VERSIONS[self._kind],
             kind=self._kind,
             parts=self._parts,
             steps=steps_of(part.path for part in self._shared),
-        )
-        return Rows(
-            form,
-            [self._texts[number] for number in order],
-            array("L", (self._begins[number] for number in order)),
-            array("L", (self._ends[number] for number in order)),
         )
 
     def _cannot(self, reason: str) -> str:

@@ -7,7 +7,7 @@ stay the JSON text that the server sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -36,6 +36,9 @@ class Parts:
         self._texts.append(text)
         self._plain.append(None)
         return len(self._texts) - 1
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
     def __getitem__(self, number: int) -> Any:
         found = self._plain[number]
@@ -73,13 +76,18 @@ class Rows(Sequence[KubernetesObject]):
     __slots__ = ("_begins", "_ends", "_form", "_made", "_texts")
 
     def __init__(
-        self, form: Form, texts: Sequence[bytes], begins: Sequence[int], ends: Sequence[int]
+        self,
+        form: Form,
+        texts: Sequence[bytes],
+        begins: Sequence[int],
+        ends: Sequence[int],
+        made: Mapping[int, KubernetesObject] | None = None,
     ) -> None:
         self._form = form
         self._texts = texts
         self._begins = begins
         self._ends = ends
-        self._made: dict[int, KubernetesObject] = {}
+        self._made: dict[int, KubernetesObject] = dict(made or {})
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -113,6 +121,10 @@ class Rows(Sequence[KubernetesObject]):
         """Every object in order. Objects that were not accessed before are not kept."""
         made = self._made
         return (made.get(number) or self._plain(number) for number in range(len(self)))
+
+    def made(self, number: int) -> KubernetesObject | None:
+        """The object if it was accessed before."""
+        return self._made.get(number)
 
     def _plain(self, number: int) -> KubernetesObject:
         if not 0 <= number < len(self):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gitbot.ports.cluster import Cluster
+from gitbot.ports.cluster import Cluster, FollowedCluster
 from gitbot.ports.load import LoadSource
 from gitbot.settings import LoadSettings
 
@@ -21,6 +22,30 @@ def open_cluster(
     transport = Transport(kubeconfig=kubeconfig, context=context)
     source = None if load is None else load_source(load, transport)
     return KubernetesCluster(name=name, transport=transport, load=source)
+
+
+def open_followed(
+    *,
+    name: str,
+    kubeconfig: str,
+    context: str,
+    load: LoadSettings | None,
+    say: Callable[[str], None],
+) -> FollowedCluster:
+    """The same, listed once and then watched; `say` is told what watching needs."""
+    from gitbot.adapters.kubernetes import (  # noqa: PLC0415 - heavy
+        FollowedKubernetesCluster,
+        Transport,
+    )
+
+    transport = Transport(kubeconfig=kubeconfig, context=context)
+    return FollowedKubernetesCluster(
+        name=name,
+        transport=transport,
+        streaming=Transport(kubeconfig=kubeconfig, context=context),
+        load=None if load is None else load_source(load, transport),
+        say=say,
+    )
 
 
 def load_source(load: LoadSettings, transport: Transport) -> LoadSource:

@@ -20,7 +20,7 @@ from gitbot.adapters.git import (
     ledger_name,
     no_access,
 )
-from gitbot.adapters.lazy_cluster import LazyCluster
+from gitbot.adapters.lazy_cluster import LazyCluster, LazyFollowedCluster
 from gitbot.adapters.snapshot_cluster import PublishedCluster
 from gitbot.adapters.working_tree import ShippedTexts, read_plain_file, temporary_folder
 from gitbot.errors import InvalidInput, RepositoryError, UsageError
@@ -35,7 +35,7 @@ from gitbot.ports.forge import Forge
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
 from gitbot.settings import Settings, read_settings
-from gitbot.wiring.clusters import open_cluster
+from gitbot.wiring.clusters import open_cluster, open_followed
 from gitbot.wiring.forges import connect
 from gitbot.wiring.report_store import report_keeper
 
@@ -54,7 +54,8 @@ class Workspace:
     """The open ports and settings of a workflow.
 
     `settings` are those of `base`, the commit at the tip of the protected base branch; a working
-    tree decides only where the forge is. `clusters` overrides what a name opens.
+    tree decides only where the forge is. `clusters` overrides what a name opens. With `follow`,
+    clusters are listed once and then watched; it is told what that needs.
     """
 
     settings: Settings
@@ -68,6 +69,7 @@ class Workspace:
     clusters: dict[str, Cluster] = field(default_factory=dict)
     rehearse_push: Callable[[str], None] = field(default=lambda _branch: None)
     ledger_name: str
+    follow: Callable[[str], None] | None = None
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name in the configuration, connected once, at its first use.
@@ -81,6 +83,18 @@ class Workspace:
                 known = ", ".join(cluster.name for cluster in self.settings.clusters)
                 raise UsageError(f"there is no cluster {name} in the configuration: {known}")
             context = self.context or settings.context
+            if (say := self.follow) is not None:
+                self.clusters[name] = LazyFollowedCluster(
+                    name,
+                    lambda: open_followed(
+                        name=name,
+                        kubeconfig=self.kubeconfig,
+                        context=context,
+                        load=settings.load,
+                        say=say,
+                    ),
+                )
+                return self.clusters[name]
             self.clusters[name] = LazyCluster(
                 name,
                 lambda: open_cluster(
@@ -154,13 +168,15 @@ def open_shell(
     from gitbot.workflows.ledger.guarded_store import GuardedLedgerStore  # noqa: PLC0415 - as above
 
     name = workspace.settings.forge.base_branch
+    opened = workspace.cluster(cluster)
     shell = RunContext(
         cluster_name=cluster,
         base_branch=name,
         repository=workspace.repository,
         forge=workspace.forge,
         ledger_store=workspace.ledger,
-        cluster=workspace.cluster(cluster),
+        cluster=opened,
+        followed=opened if isinstance(opened, LazyFollowedCluster) else None,
         clock=workspace.clock,
         read_base=base_branch(workspace.repository, name=name, cluster=cluster).at,
         progress=progress,
@@ -211,6 +227,7 @@ def open_workspace(
     as_person: bool = False,
     forgiving: bool = False,
     copy: str = "",
+    follow: Callable[[str], None] | None = None,
 ) -> Iterator[Workspace]:
     """Open the repository that `root` is a clone of, its forge and its ledger.
 
@@ -246,6 +263,7 @@ def open_workspace(
             clusters=clusters if clusters is not None else {},
             rehearse_push=repository.rehearse_push,
             ledger_name=ledger_name(forge.remote),
+            follow=follow,
         )
         with closing(workspace):
             yield workspace

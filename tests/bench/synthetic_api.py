@@ -7,9 +7,10 @@ have initial events, bookmarks and 410. Writes are those of ConfigMaps. No contr
 
 import json
 import threading
+import time
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
@@ -23,6 +24,7 @@ from gitbot.snapshot import RESOURCES
 
 Key = tuple[str, str]  # namespace, name
 Query = Mapping[str, str]
+Trouble = Callable[[str, Iterator[bytes]], Iterator[bytes]]
 _END = b'"k8s.io/initial-events-end":"true"'
 
 
@@ -65,7 +67,8 @@ class SyntheticApi:
     """`requests` counts by verb and kind (or path), `sent` the bytes of bodies by the same, `lists`
     the whole lists by kind, however many pages each has.
 
-    Hold `changed` to look at several fields at once.
+    `refused` has the status of kinds that no one may watch, `trouble` changes the lines of a watch
+    (an empty one breaks the stream). Hold `changed` to look at several fields at once.
     """
 
     def __init__(
@@ -79,6 +82,8 @@ class SyntheticApi:
         self.lists: Counter[str] = Counter()
         self.bookmark_seconds = bookmark_seconds
         self.stopping = False
+        self.refused: dict[str, int] = {}
+        self.trouble: Trouble = lambda _kind, lines: lines
         for obj in objects:
             self.kinds[obj["kind"]].objects[_key(obj)] = self._stored(obj)
         self._server = _Server(("127.0.0.1", 0), _Connection)
@@ -194,7 +199,10 @@ class _Connection(BaseHTTPRequestHandler):
         api, name = self.server.api, route.resource.kind
         kind = api.kinds.get(name, Kind())
         if query.get("watch") == "true":
-            self._watch(name, kind, query)
+            if name in api.refused:
+                self._send(api.refused[name], _status(api.refused[name], "", "no", {}), path)
+            else:
+                self._watch(name, kind, query)
         elif route.name:
             with api.changed:
                 found = kind.objects.get(route.key)
@@ -269,7 +277,10 @@ class _Connection(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for line in _events(api, name, kind, query):
+        for line in api.trouble(name, _events(api, name, kind, query)):
+            if not line:  # the stream breaks here
+                self.close_connection = True
+                return
             with api.changed:
                 api.sent[f"watch {name}"] += len(line)
             self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
@@ -297,17 +308,27 @@ def _events(api: SyntheticApi, name: str, kind: Kind, query: Query) -> Iterator[
             events = kind.after(version)
             now = api.version
             if not events:
-                pause = min(left, api.bookmark_seconds)
-                api.changed.wait(pause)
+                began = time.monotonic()
+                api.changed.wait(min(left, api.bookmark_seconds - silent))
+                pause = time.monotonic() - began
                 left, silent = left - pause, silent + pause
         for event in events:
-            if _matches(event.data, query, ""):
-                yield _line(event.type, event.data)
+            if seen := _seen(event, query):
+                yield _line(seen, event.data)
         version = events[-1].version if events else version
         if not events and silent >= api.bookmark_seconds:
             silent = 0
             version = max(version, now)
             yield _bookmark(name, version)
+
+
+def _seen(event: Event, query: Query) -> str:
+    """The type by which a watch with these selectors shows an event; "" for none."""
+    before = event.before is not None and _matches(event.before, query, "")
+    after = event.type != "DELETED" and _matches(event.data, query, "")
+    if after:
+        return "MODIFIED" if before else "ADDED"
+    return "DELETED" if before else ""
 
 
 def _line(kind: str, data: bytes) -> bytes:

@@ -65,6 +65,11 @@ def _pod(name: str, node: str, phase: str) -> dict[str, Any]:
     return pod
 
 
+def running_pod(name: str, node: str) -> dict[str, Any]:
+    """A pod of namespace apps."""
+    return _pod(name, node, "Running")
+
+
 def _instance(name: str, node: str) -> dict[str, Any]:
     instance = _object(
         "VirtualMachineInstance",

@@ -11,10 +11,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 7_498,
+    "adapters": 8_127,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_604,
+    "cli": 8_632,
     "constraints": 10_536,
     "documents": 2_500,
     "errors": 103,
@@ -25,15 +25,15 @@ ROOMS = {
     "model": 3_473,
     "planner": 7_496,
     "policy": 4_100,
-    "ports": 554,
+    "ports": 574,
     "published": 1_966,
     "rendering": 347,
     "reports": 3_282,
     "settings": 681,
     "simulation": 9_000,
-    "snapshot": 2_343,
-    "wiring": 1_147,
-    "workflows": 14_011,
+    "snapshot": 2_536,
+    "wiring": 1_190,
+    "workflows": 14_197,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -45,6 +45,9 @@ READ = (
 )
 _POLICIES = RESOURCES["MigrationPolicy"]
 ESTIMATE = (Right(group=_POLICIES.group, resource=_POLICIES.plural, verb="list"),)
+WATCH = tuple(
+    Right(group=each.group, resource=each.plural, verb="watch") for each in LISTED if each.needed
+)
 STOP_FLAG = Right(
     group="",
     resource="configmaps",
@@ -73,6 +76,7 @@ NEVER_USED = (
 GROUPS: dict[str, tuple[Right, ...]] = {
     "read": READ,
     "estimate": ESTIMATE,
+    "watch": WATCH,
     "stop-flag": (STOP_FLAG,),
     "move": MOVE,
     "nodes": (PATCH_NODES,),
@@ -92,7 +96,7 @@ class ClusterQuestions:
         self._transport = transport
 
     def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:
-        """The rights of a group (read, estimate, stop-flag, move, nodes) that the account lacks.
+        """The rights of a group (a key of GROUPS) that the account lacks.
 
         With a namespace, those of a RoleBinding there suffice.
         """

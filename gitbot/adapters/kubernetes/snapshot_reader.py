@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any, Generic, Protocol, TypeVar
 
 from gitbot.adapters.kubernetes.api_refusals import refuse, refuse_path
 from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport
-from gitbot.errors import ClusterError, ClusterForbidden, SnapshotError
+from gitbot.errors import Bug, ClusterError, ClusterForbidden, SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.kubevirt.instance_types import OBJECT_KIND
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -21,19 +22,34 @@ MOST_PAGES = 5_000  # a million objects of one kind
 RESTARTS = 3
 """How often a read starts again if the server has dropped its resourceVersion."""
 
-_UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
-class _ListExpired(Exception):
+class ListExpired(Exception):
     """410: the resourceVersion is compacted or the continue token expired."""
 
 
+Kept = TypeVar("Kept")
+
+
 @dataclass(kw_only=True)
-class _Attempt:
+class ListsRead(Generic[Kept]):
+    """Lists of all kinds at one resourceVersion; `versions` are those that each list says."""
+
     resource_version: str = ""
     taken_at: int = 0
-    rows: dict[str, Rows] = field(default_factory=dict)
+    kinds: dict[str, Kept] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
     denied: list[str] = field(default_factory=list)
+
+
+class TakesPages(Protocol):
+    """What is made of the pages of one kind."""
+
+    def add(self, data: bytes, /) -> PageEnd: ...
+
+
+Reader = TypeVar("Reader", bound=TakesPages)
 
 
 def read_cluster(transport: Transport, name: str) -> ClusterSnapshot:
@@ -42,98 +58,134 @@ def read_cluster(transport: Transport, name: str) -> ClusterSnapshot:
     The first list is a consistent read; the others ask for the same resourceVersion. Raises
     SnapshotError instead of returning a part, ClusterForbidden if a needed right is missing.
     """
-    version = _kubernetes_version(transport)
+    version, chosen = kubernetes_version(transport), chosen_versions(transport)
+    reading = read_all(transport, name, chosen, KindReader, KindReader.rows)
+    return from_sorted(
+        name,
+        reading.kinds,
+        reading.taken_at,
+        kubernetes_version=version,
+        resource_version=reading.resource_version,
+        absent_kinds=[kind for kind, chosen_version in chosen.items() if not chosen_version],
+        denied_kinds=reading.denied,
+    )
+
+
+def list_all(
+    transport: Transport, resource: Resource, query: Mapping[str, str] | None = None
+) -> tuple[KubernetesObject, ...]:
+    for _ in range(RESTARTS):
+        kind = KindReader(resource.kind)
+        try:
+            list_pages(transport, resource, "", ListsRead[Rows](), kind.add, more=query)
+        except ListExpired:
+            continue
+        return tuple(kind.rows())
+    raise SnapshotError(f"the list of {resource.kind} expired {RESTARTS} times while it was read")
+
+
+def chosen_versions(transport: Transport) -> dict[str, str]:
+    """The version to read of each kind; "" if the cluster does not serve it and need not."""
     served = _served(transport)
-    chosen = {resource.kind: _version(resource, served) for resource in LISTED}
+    return {resource.kind: _version(resource, served) for resource in LISTED}
+
+
+def read_all(
+    transport: Transport,
+    name: str,
+    chosen: Mapping[str, str],
+    new: Callable[[str], Reader],
+    finish: Callable[[Reader], Kept],
+) -> ListsRead[Kept]:
+    """Lists of all kinds of `chosen`; each is read by what `new` makes for its kind."""
     for _ in range(RESTARTS):
         try:
-            reading = _read_all(transport, chosen)
-        except _ListExpired:
+            return _read_once(transport, chosen, new, finish)
+        except ListExpired:
             continue
-        return from_sorted(
-            name,
-            reading.rows,
-            reading.taken_at,
-            kubernetes_version=version,
-            resource_version=reading.resource_version,
-            absent_kinds=[kind for kind, chosen_version in chosen.items() if not chosen_version],
-            denied_kinds=reading.denied,
-        )
     raise SnapshotError(
         f"cluster {name}: the API server forgot the state {RESTARTS} times while it was read",
         hint="the server is overloaded or slow; try again later",
     )
 
 
-def list_all(transport: Transport, resource: Resource) -> tuple[KubernetesObject, ...]:
-    for _ in range(RESTARTS):
-        kind = KindReader(resource.kind)
-        try:
-            _list(transport, resource, "", _Attempt(), kind.add)
-        except _ListExpired:
-            continue
-        return tuple(kind.rows())
-    raise SnapshotError(f"the list of {resource.kind} expired {RESTARTS} times while it was read")
-
-
-def _read_all(transport: Transport, chosen: dict[str, str]) -> _Attempt:
-    reading = _Attempt()
+def _read_once(
+    transport: Transport,
+    chosen: Mapping[str, str],
+    new: Callable[[str], Reader],
+    finish: Callable[[Reader], Kept],
+) -> ListsRead[Kept]:
+    reading = ListsRead[Kept]()
     # Nodes first: a small list that determines the resourceVersion of all others.
     for resource in sorted(LISTED, key=lambda each: each.kind != "Node"):
         version = chosen[resource.kind]
         if version:
-            kind = KindReader(resource.kind)
+            kind = new(resource.kind)
             try:
-                _list(transport, resource, version, reading, kind.add)
+                said = list_pages(transport, resource, version, reading, kind.add)
             except ClusterForbidden:
                 if resource.needed:
                     raise
                 reading.denied.append(resource.kind)
             else:
-                reading.rows[resource.kind] = kind.rows()
+                reading.kinds[resource.kind] = finish(kind)
+                reading.versions[resource.kind] = said
     return reading
 
 
-def _list(
+def list_pages(
     transport: Transport,
     resource: Resource,
     version: str,
-    reading: _Attempt,
+    reading: ListsRead[Any],
     take: Callable[[bytes], PageEnd],
-) -> None:
-    query = {"limit": str(PAGE)}
-    if resource.kind == "Pod":
-        query["fieldSelector"] = _UNFINISHED
-    if resource.kind == "ControllerRevision":
-        query["labelSelector"] = OBJECT_KIND  # those of DaemonSets and StatefulSets are many
+    *,
+    more: Mapping[str, str] | None = None,
+) -> str:
+    """Read one list at the resourceVersion of `reading`, or the newest; returns its version.
+
+    `more` takes the place of the kind's selectors. Raises ListExpired.
+    """
+    query = {"limit": str(PAGE)} | dict(selectors(resource) if more is None else more)
     exact = {"resourceVersion": reading.resource_version, "resourceVersionMatch": "Exact"}
-    path = resource.path(version)
+    path, said = resource.path(version), ""
     answer = transport.read(path, query | exact if reading.resource_version else query)
     if answer.status == 400 and reading.resource_version:
         answer = transport.read(path, query)  # a server that serves this resource at another path
     for number in count(1):
         _check(answer, resource)
         page = take(answer.body)
+        said = said or page.resource_version
         if not reading.resource_version:
             reading.resource_version = page.resource_version
             reading.taken_at = answer.date
         if not page.token:
-            return
+            return said
         if number == MOST_PAGES:
             hint = "no cluster has so many: see what answers at the API server's address"
             raise SnapshotError(f"a list of {resource.kind} has {number} pages and more", hint=hint)
         del answer  # only one page at a time is in memory
         answer = transport.read(path, query | {"continue": page.token})  # noqa: F841 - next turn
+    raise Bug("BUG: a list without an end")
+
+
+def selectors(resource: Resource) -> dict[str, str]:
+    """The query for the objects of a kind that a snapshot holds."""
+    if resource.kind == "Pod":
+        return {"fieldSelector": UNFINISHED}
+    if resource.kind == "ControllerRevision":
+        return {"labelSelector": OBJECT_KIND}  # those of DaemonSets and StatefulSets are many
+    return {}
 
 
 def _check(answer: HttpAnswer, resource: Resource) -> None:
     if answer.status == 410:
-        raise _ListExpired
+        raise ListExpired
     if answer.status != 200:
         refuse(answer, resource, "list")
 
 
-def _kubernetes_version(transport: Transport) -> str:
+def kubernetes_version(transport: Transport) -> str:
     answer = transport.read("/version")
     refuse_path(answer, "/version")
     try:

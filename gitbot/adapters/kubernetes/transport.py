@@ -12,8 +12,8 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -32,6 +32,9 @@ CONNECT_SECONDS = 10
 READ_SECONDS = 60
 WRITE_SECONDS = 40  # less than the time that a claim allows for a delivery
 LARGEST = 512 * 1024 * 1024  # bytes of a response: a page of objects as large as etcd stores them
+SILENT_SECONDS = 90  # a stream with bookmarks has one about every minute
+_CONNECTIONS = 50  # kept open: each kind that is watched has one
+_PIECE = 256 * 1024
 _TIMES = 3  # a page may take longer than one timeout if bytes keep arriving
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 """Seconds between the tries of a read; one try more than pauses."""
@@ -52,6 +55,7 @@ class HttpAnswer:
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    lines: Lines | None = None  # of a stream that begins: its body is not read yet
 
     @property
     def date(self) -> int:
@@ -63,6 +67,39 @@ class HttpAnswer:
             raise ClusterError(message) from None
 
 
+class Lines:
+    """The lines of a response as they arrive; `cut` ends them, from another thread too."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Ends with the response, of which an unfinished last line is left out.
+
+        Raises ClusterError if the response breaks, or is silent for SILENT_SECONDS.
+        """
+        import urllib3  # noqa: PLC0415 - comes with the client, as late as the client
+
+        held = bytearray()
+        try:
+            while part := self._response.read1(_PIECE):
+                held += part
+                if b"\n" in part:
+                    *whole_lines, rest = held.split(b"\n")
+                    held = rest
+                    yield from map(bytes, filter(None, whole_lines))
+                if len(held) > LARGEST:
+                    raise ClusterError("a stream has a line that does not end")
+        except (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError) as error:
+            raise ClusterError(f"a stream broke: {_short(error)}") from error
+        finally:
+            self._response.close()
+
+    def cut(self) -> None:
+        with suppress(ValueError, RuntimeError, OSError):  # it ended by itself
+            self._response.shutdown()
+
+
 class Transport:
     """Requests to one API server, by path. Raises ClusterError, and OutcomeUnknown for writes."""
 
@@ -71,7 +108,7 @@ class Transport:
         *,
         kubeconfig: str = "",
         context: str = "",
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self._kubeconfig = kubeconfig
         self._sleep = sleep
@@ -94,13 +131,20 @@ class Transport:
                 if answer.status not in _BUSY or pause is None:
                     return answer
                 reason = f"answer {answer.status}"
-                pause = max(pause, _retry_after(answer))  # noqa: PLW2901 - the server's wish
+                pause = max(pause, retry_after(answer))  # noqa: PLW2901 - the server's wish
             if pause is not None:
                 self._sleep(pause)
         raise ClusterError(
             f"the API server of context {self.context!r} cannot be read: {reason}",
             hint="check the network, the kubeconfig and the server",
         )
+
+    def ask(self, path: str, query: Mapping[str, str], *, stream: bool = False) -> HttpAnswer:
+        """GET, once: any answer. With `stream`, the body of a 200 arrives line by line."""
+        try:
+            return self._send("GET", path, query, stream=stream)
+        except (_RequestNotSent, _ResponseLost) as error:
+            raise ClusterError(f"{path}: {error}") from error
 
     def write(
         self,
@@ -140,15 +184,16 @@ class Transport:
         content_type: str = "",
         *,
         gate: Gate = no_gate,
+        stream: bool = False,
     ) -> HttpAnswer:
         self._gate = gate
-        answer = self._send_once(method, path, query, body, content_type)
+        answer = self._send_once(method, path, query, body, content_type, stream=stream)
         if answer.status != 401:
             return answer
         # 401 changed nothing. The token may have been rotated: read the credentials again, once.
         self.close()
         self._client, _ = _connect(self._kubeconfig, self.context, self._ask_gate)
-        answer = self._send_once(method, path, query, body, content_type)
+        answer = self._send_once(method, path, query, body, content_type, stream=stream)
         if answer.status == 401:
             raise ClusterError(
                 f"the API server of context {self.context!r} does not accept the credentials",
@@ -163,6 +208,8 @@ class Transport:
         query: Mapping[str, str],
         body: Mapping[str, Any] | None,
         content_type: str,
+        *,
+        stream: bool = False,
     ) -> HttpAnswer:
         import urllib3  # noqa: PLC0415 - comes with the client, as late as the client
         from kubernetes.client.exceptions import ApiException  # noqa: PLC0415
@@ -180,11 +227,16 @@ class Transport:
             raise ClusterError(f"no credentials for {self.context!r}: {error}") from error
         headers = _sendable(headers, self.context)
         seconds = READ_SECONDS if method == "GET" else WRITE_SECONDS
+        seconds = SILENT_SECONDS if stream else seconds
+        lines: Lines | None = None
         try:
             response = self._client.call_api(
                 method, url, headers, body, _request_timeout=(CONNECT_SECONDS, seconds)
             )
-            data = whole(response.response, most=LARGEST, seconds=_TIMES * seconds)
+            if stream and response.status == 200:
+                data, lines = b"", Lines(response.response)
+            else:
+                data = whole(response.response, most=LARGEST, seconds=_TIMES * seconds)
         except (
             urllib3.exceptions.NewConnectionError,
             urllib3.exceptions.ConnectTimeoutError,
@@ -195,7 +247,7 @@ class Transport:
                 _short(error)
             ) from error
         names = {key.lower(): str(value) for key, value in response.headers.items()}
-        return HttpAnswer(status=response.status, body=data, headers=names)
+        return HttpAnswer(status=response.status, body=data, headers=names, lines=lines)
 
     def _ask_gate(self) -> None:
         if refusal := self._gate():
@@ -259,6 +311,7 @@ def _connect(kubeconfig: str, context: str, ask: Callable[[], None]) -> tuple[An
         ):  # about the client's internals
             reason = f"{file} is not a kubeconfig"
         raise ClusterError(f"no cluster to talk to: {reason}", hint=_GIVE) from error
+    configuration.connection_pool_maxsize = _CONNECTIONS
     configuration.retries = False  # this file alone decides what is repeated
     configuration.socket_options = _SOCKET_OPTIONS
     try:
@@ -301,7 +354,7 @@ def _kubeconfig_file(kubeconfig: str) -> str:
     return "" if inside and not default.exists() else str(default)
 
 
-def _retry_after(answer: HttpAnswer) -> float:
+def retry_after(answer: HttpAnswer) -> float:
     text = answer.headers.get("retry-after", "")
     return float(min(int(text[:9]), MAX_RETRY_AFTER)) if text.isdecimal() else 0.0
 

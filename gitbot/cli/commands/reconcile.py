@@ -48,6 +48,11 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write Prometheus metrics to a file after each pass.",
 )
+@click.option(
+    "--follow/--no-follow",
+    default=False,
+    help="With --watch: list the cluster once, then watch it; or list it at every look.",
+)
 @apply_command.max_runtime_option
 @apply_command.wait_option
 @output_option(("table", "json", "yaml"), "table")
@@ -59,6 +64,7 @@ def reconcile(
     every: int,
     health_file: str,
     metrics_file: str,
+    follow: bool,
     max_runtime: int,
     wait_for_opening: int,
     output: str,
@@ -71,7 +77,14 @@ def reconcile(
     metrics = MetricsFile(metrics_file)
     if watch:
         files = (health_file, metrics)
-        return _watch(where, every=every, max_runtime=max_runtime, files=files, output=output)
+        return _watch(
+            where,
+            every=every,
+            max_runtime=max_runtime,
+            files=files,
+            follow=follow,
+            output=output,
+        )
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.watch import reconcile  # noqa: PLC0415
 
@@ -102,6 +115,7 @@ def _watch(
     every: int,
     max_runtime: int,
     files: tuple[str, MetricsFile],
+    follow: bool,
     output: str,
 ) -> int:
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415
@@ -116,7 +130,7 @@ def _watch(
         def opener() -> Iterator[RunContext]:
             # a second cluster in the configuration changes nothing for this process
             named = {**where, "cluster": where["cluster"] or log.cluster}
-            with running(named, find=True, tell=log.progress) as shell:
+            with running(named, find=True, tell=log.progress, follow=follow) as shell:
                 log.cluster, log.executor = shell.cluster_name, shell.executor
                 yield stop.of(shell)
 

@@ -25,7 +25,14 @@ from gitbot.errors import (
 )
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import meant
-from gitbot.wiring import StderrProgress, Stop, StoppableClock, find_root, stop_on_signals
+from gitbot.wiring import (
+    StderrProgress,
+    Stop,
+    StoppableClock,
+    SystemClock,
+    find_root,
+    stop_on_signals,
+)
 
 if TYPE_CHECKING:
     from gitbot.model.ledger.ledger import Ledger
@@ -96,15 +103,18 @@ def running(
     copy: str = "",
     find: bool = False,
     tell: Callable[[Progress], None] | None = None,
+    follow: bool = False,
 ) -> Iterator[RunContext]:
     """The shell of one cluster of the repository around the working folder.
 
     It opens despite a broken configuration, so that one can look, hold and cancel. What carries
     something out reads the tip of the base branch, and refuses its errors. The shell's onlooker
     shows progress: who begins a stage ends it before it prints. `find`: of several clusters it is
-    the one that the reachable cluster itself names. `tell` prints lines of progress.
+    the one that the reachable cluster itself names. `tell` prints lines of progress. `follow`: the
+    cluster is listed once and then watched, for a process that looks again and again.
     """
     from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
+    from gitbot.workflows.core import context  # noqa: PLC0415 - keeps --help quick
 
     root = find_root(Path.cwd())
     progress = StderrProgress(sys.stderr)
@@ -112,6 +122,9 @@ def running(
     def told(line: Progress) -> None:
         with progress.aside():
             (tell or print_progress)(line)
+
+    def noted(text: str) -> None:
+        told(context.Progress(time=SystemClock().now(), text=text))
 
     with ExitStack() as opened:
         opened.enter_context(progress.shown())
@@ -123,6 +136,7 @@ def running(
                 context=where["context"],
                 forgiving=True,
                 copy=copy,
+                follow=noted if follow else None,
             )
         )
         name = where["cluster"]

@@ -31,6 +31,7 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import RequestId
+from gitbot.workflows.apply.as_shown import effect_as_shown, events_as_shown
 from gitbot.workflows.apply.effects import (
     cordon,
     perform_effect,
@@ -244,6 +245,7 @@ def _take_steps(run: PassState, view: ExecutorInput, ledger: Ledger, looked: flo
     known = no_pending_creation(shell.cluster, steps) and ending_vms_unchanged(
         shell.cluster, view, steps
     )
+    known = known and events_as_shown(shell, view, steps)
     if not known or (steps.effects and is_stale_look(shell, view.now, looked)):
         return _NextLook.LOOK_SOON
     began, steps = shell.timer(), with_claims(steps, shell.clock.now(), version=gitbot_version())
@@ -386,6 +388,9 @@ def _act(run: PassState, view: ExecutorInput, steps: Steps, *, began: float) -> 
             if older or base_head(run.shell) != run.base.commit:
                 # the decision was made on an older base, or about nodes on an older ledger
                 return True
+        if not effect_as_shown(run.shell, view, steps, effect):
+            run.shell.say("looks again: the cluster changed since the last look")
+            return True
         acted = _send(run, view, effect, uncordoned) or acted
     return acted
 

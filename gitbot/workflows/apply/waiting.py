@@ -11,6 +11,7 @@ from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.ledger.writer import Journal
 
 POLL = 5  # seconds between reads while a migration is running
+HEAR = 1  # the same if a watch tells it
 LONGEST_PAUSE = 600  # seconds without any read of the cluster; then the snapshot is published again
 LOOK_ANYWAY = 30  # seconds until the whole cluster is read again although no phase changed
 
@@ -28,14 +29,20 @@ def wait_for_progress(shell: RunContext, seen: Stages, *, ends_at: int) -> None:
     since = clock.now()
     # the clock may step back
     while 0 <= clock.now() - since < LOOK_ANYWAY and clock.now() < ends_at:
-        clock.sleep(min(POLL, ends_at - clock.now()))
+        clock.sleep(min(HEAR if shell.followed else POLL, ends_at - clock.now()))
         if shell.interrupted():
             return
-        now = stages(shell.cluster.list_migrations())
+        now = stages(_migrations(shell))
         if not seen.keys() <= now.keys():
             return
         if any(stage != seen.get(uid, "") for uid, stage in now.items()):
             return
+
+
+def _migrations(shell: RunContext) -> tuple[KubernetesObject, ...]:
+    if shell.followed is not None:
+        return shell.followed.migrations_seen()
+    return shell.cluster.list_migrations()
 
 
 def wait_for_opening_at(

@@ -46,7 +46,7 @@ class Questions(Protocol):
     """Questions to a cluster about rights and KubeVirt; answers are words for people."""
 
     def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:
-        """Rights of a group (read, stop-flag, move, nodes) that the account lacks.
+        """Rights of a group (read, watch, stop-flag, move, nodes) that the account lacks.
 
         A namespace asks for rights that need to hold only there.
         """
@@ -229,6 +229,7 @@ def _clock(shell: RunContext) -> Iterable[Check]:
 _GRANTS = (
     ("cluster/read", "read", "gitbot-reader", "gitbot may read what a snapshot holds"),
     ("cluster/estimate", "estimate", "gitbot-reader", "gitbot may read what estimates need"),
+    ("cluster/watch", "watch", "gitbot-reader", "gitbot may watch what it lists"),
     ("cluster/stop-flag", "stop-flag", "gitbot-hold-reader", "gitbot may read the stop flag"),
     ("cluster/move", "move", "gitbot-mover", "gitbot may create and delete migrations"),
 )
@@ -269,6 +270,11 @@ def _rights(
             yield warned(name, message, fix)
         elif group == "estimate":
             message = f"not allowed: {', '.join(missing)}; a policy may make moves slower than said"
+            yield warned(name, message, fix)
+        elif group == "watch":
+            first, more = missing[0], len(missing) - 1
+            others = f" and {more} more" if more else ""
+            message = f"not allowed: {first}{others}; --follow lists everything at every look"
             yield warned(name, message, fix)
         else:
             yield failed(name, f"not allowed: {', '.join(missing)}", fix)

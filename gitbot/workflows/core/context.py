@@ -13,7 +13,7 @@ from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
 from gitbot.planner import make_plan
 from gitbot.ports.clock import Clock
-from gitbot.ports.cluster import Cluster
+from gitbot.ports.cluster import Cluster, FollowedCluster
 from gitbot.ports.forge import Forge, PullRequest, PullState
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
@@ -50,6 +50,7 @@ class RunContext:
     repository's ledger from others on the same cluster; `clusters` are all names of the
     configuration. `reading` reads and `planning` plans
     untrusted heads, `plan_apart` plans concerns (see `plan`); None: this process, without a limit.
+    `followed` is `cluster`, if its snapshots are not lists of their own.
     """
 
     cluster_name: str
@@ -72,6 +73,7 @@ class RunContext:
     planning: Callable[..., Any] | None = None
     reading: Callable[..., Any] | None = None
     plan_apart: Callable[[PlacementProblem, Callable[[], bool], int], PlacementPlan] | None = None
+    followed: FollowedCluster | None = None
 
     def timer(self) -> float:
         """Seconds from an arbitrary start, to measure durations."""

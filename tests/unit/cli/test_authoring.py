@@ -303,7 +303,7 @@ def test_author_closes_the_connection_that_it_has_read(
     closed: list[str] = []
     close = LazyCluster.close
 
-    def noted(cluster: LazyCluster) -> None:
+    def noted(cluster: LazyCluster[Any]) -> None:
         closed.append(cluster.name)
         close(cluster)
 

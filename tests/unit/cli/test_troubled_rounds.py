@@ -46,8 +46,8 @@ def cluster_knows_nobody(_: Desk, patch: pytest.MonkeyPatch) -> None:
     """The credentials are read again, once, and a connection is made again."""
     send = Transport._send_once
 
-    def refused(*what: Any) -> HttpAnswer:
-        return replace(send(*what), status=401)
+    def refused(*what: Any, **more: Any) -> HttpAnswer:
+        return replace(send(*what, **more), status=401)
 
     patch.setattr(Transport, "_send_once", refused)
 

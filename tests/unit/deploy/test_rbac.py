@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gitbot.adapters.kubernetes.followed_kubernetes_cluster import FollowedKubernetesCluster
 from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.node_metrics import MetricsApi
 from gitbot.adapters.kubernetes.transport import Transport
@@ -18,6 +20,7 @@ from gitbot.snapshot import from_objects
 from gitbot.snapshot.resources import LISTED
 from tests.contracts.cluster_scene import migration
 from tests.contracts.cluster_server import Reply, ScriptedServer, Seen
+from tests.controlplane.waiting import eventually
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "rbac"
 FILES = sorted(path.name for path in FOLDER.glob("[0-9o]*") if "guard" not in path.name)
@@ -54,7 +57,8 @@ def right_of(seen: Seen) -> Right | None:
     if found is None:
         assert seen.path in ("/version", "/apis")
         return None
-    verb = VERBS.get(seen.method) or ("get" if found["name"] else "list")
+    reads = "get" if found["name"] else "watch" if "watch" in seen.query else "list"
+    verb = VERBS.get(seen.method) or reads
     return (found["group"] or "", found["plural"], verb)
 
 
@@ -77,6 +81,28 @@ def asked(tmp_path: Path, *calls: Callable[[KubernetesCluster], object]) -> set[
         return {right for seen in server.seen if (right := right_of(seen)) is not None}
 
 
+def watched(tmp_path: Path) -> set[Right]:
+    """The rights that following a cluster needs beside those to list it."""
+    with ScriptedServer() as server:
+        config = tmp_path / "kubeconfig"
+        config.write_text(kubeconfig_text(server=server.url, context="p"))
+
+        def watches() -> set[Right]:
+            found = {right_of(seen) for seen in [*server.seen]}
+            return {right for right in found if right is not None and right[2] == "watch"}
+
+        cluster = FollowedKubernetesCluster(
+            name="p",
+            transport=Transport(kubeconfig=str(config)),
+            streaming=Transport(kubeconfig=str(config)),
+            say=lambda _: None,
+        )
+        with closing(cluster):
+            cluster.snapshot()
+            eventually(lambda: len(watches()) == len(LISTED))
+            return watches()
+
+
 def test_load_is_read_with_a_role_of_its_own(tmp_path: Path) -> None:
     with ScriptedServer() as server:
         config = tmp_path / "kubeconfig"
@@ -96,7 +122,7 @@ def test_the_reader_has_what_reading_asks_for_and_nothing_else(tmp_path: Path) -
         lambda cluster: cluster.list_events(ONE),
         lambda cluster: cluster.hold_flag(),
     )
-    assert used == rights("20-reader.yaml")
+    assert used | watched(tmp_path) == rights("20-reader.yaml")
     assert {(each.group, each.plural, "list") for each in LISTED} <= used
 
 

@@ -155,6 +155,7 @@ def test_before_the_first_move_observing_is_advised() -> None:
     [
         (Answers(lacks={"read": ("list pods",)}), {"cluster/read": "fail"}),
         (Answers(lacks={"estimate": ("list migrationpolicies",)}), {"cluster/estimate": "warn"}),
+        (Answers(lacks={"watch": ("watch pods", "watch nodes")}), {"cluster/watch": "warn"}),
         (Answers(lacks={"stop-flag": ("get configmaps",)}), {"cluster/stop-flag": "fail"}),
         (Answers(lacks={"move": ("create vmim",)}), {"cluster/move": "fail"}),
         (Answers(lacks={"nodes": ("patch nodes",)}), {}),

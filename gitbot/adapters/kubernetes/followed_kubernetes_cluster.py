@@ -1,0 +1,58 @@
+"""FollowedKubernetesCluster: the port for a process that looks again and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from gitbot.adapters.kubernetes.cluster_view import ClusterView
+from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.snapshot_reader import UNFINISHED, list_all
+from gitbot.adapters.kubernetes.transport import Transport
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.ports.load import LoadSource
+from gitbot.snapshot import RESOURCES
+
+_PODS = RESOURCES["Pod"]
+_NODES = RESOURCES["Node"]
+
+
+class FollowedKubernetesCluster(KubernetesCluster):
+    """Implements ports.cluster.FollowedCluster. Close it: it has a stream for each kind."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        transport: Transport,
+        streaming: Transport,
+        load: LoadSource | None = None,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(name=name, transport=transport, load=load)
+        self._view = ClusterView(self.name, transport, streaming, say=say, clock=clock)
+
+    def close(self) -> None:
+        self._view.close()
+        super().close()
+
+    def snapshot(self) -> ClusterSnapshot:
+        found = self._view.look()
+        return found if self._load is None else found.with_load(self._load.read(found))
+
+    def get_node(self, node: str) -> KubernetesObject | None:
+        found = list_all(self._transport, _NODES, {"fieldSelector": f"metadata.name={node}"})
+        return found[0] if found else None
+
+    def pods_on(self, node: str) -> tuple[KubernetesObject, ...]:
+        wanted = f"{UNFINISHED},spec.nodeName={node}"
+        return list_all(self._transport, _PODS, {"fieldSelector": wanted})
+
+    def migrations_seen(self) -> tuple[KubernetesObject, ...]:
+        rows = self._view.rows("VirtualMachineInstanceMigration")
+        return self.list_migrations() if rows is None else tuple(rows)
+
+    def distrust(self, kind: str) -> None:
+        self._view.distrust(kind)

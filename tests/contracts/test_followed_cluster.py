@@ -1,0 +1,398 @@
+"""A cluster that is listed once and then watched: its snapshots are those of a fresh list.
+
+The simulated cluster changes at random behind its HTTP face; the synthetic API has streams that
+are silent, late, out of order, replayed, cut and closed, and servers that know no bookmarks.
+"""
+
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.adapters.kubernetes import FollowedKubernetesCluster, KubernetesCluster, Transport
+from gitbot.adapters.kubernetes.cluster_view import FRESH, ClusterView
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.simulation import building
+from gitbot.simulation.http import ApiServer, write_kubeconfig
+from gitbot.simulation.port import SimulatedPort
+from gitbot.simulation.simulated_cluster import SimulatedCluster
+from tests.bench.synthetic_api import SyntheticApi
+from tests.contracts.cluster_scene import migration, small_cluster
+from tests.controlplane.waiting import eventually
+
+NEVER = 3_600.0
+
+
+@dataclass
+class Followed:
+    """A followed cluster beside one that lists, and what the first one said. `now` is its clock."""
+
+    view: ClusterView
+    listing: KubernetesCluster
+    said: list[str]
+    now: list[float]
+
+    def look(self) -> ClusterSnapshot:
+        return self.view.look()
+
+    def shows_what_a_list_shows(self) -> bool:
+        seen, listed = self.look(), self.listing.snapshot()
+        return (seen.digest, seen.objects, seen.denied_kinds, seen.absent_kinds) == (
+            listed.digest,
+            listed.objects,
+            listed.denied_kinds,
+            listed.absent_kinds,
+        )
+
+
+@contextmanager
+def following(url: str, folder: Path) -> Iterator[Followed]:
+    """At the end no thread is left."""
+    file = str(write_kubeconfig(folder / "kubeconfig", server=url, context="prod"))
+    before = set(threading.enumerate())
+    said: list[str] = []
+    now = [1_000.0]
+    reading = Transport(kubeconfig=file, sleep=lambda _: None)
+    streaming = Transport(kubeconfig=file, sleep=lambda _: None)
+    view = ClusterView(
+        "prod", reading, streaming, say=said.append, clock=lambda: now[0], mark_every=NEVER
+    )
+    listing = KubernetesCluster(kubeconfig=file, name="prod")
+    try:
+        yield Followed(view=view, listing=listing, said=said, now=now)
+    finally:
+        view.close()
+        ours = {each.name for each in set(threading.enumerate()) - before}
+        listing.close()
+        reading.close()
+        assert not {name for name in ours if name.startswith("watch ") or name == "marks"}
+
+
+# The same snapshot as a fresh list
+
+
+def _change(draw: random.Random, cluster: SimulatedCluster, number: int) -> None:
+    """One of the things that happen to a cluster."""
+    port = SimulatedPort(cluster)
+    match draw.randrange(6):
+        case 0:
+            cluster.load([building.node(f"extra-{number}")])
+        case 1:
+            port.set_unschedulable("n2", draw.random() < 0.5, {})
+        case 2:
+            cluster.load([_pod(f"pod-{number}", draw.choice(["n1", "n2"]))])
+        case 3:
+            for pod in cluster.list("Pod")[:1]:
+                cluster.api.delete("Pod", (pod["metadata"]["namespace"], pod["metadata"]["name"]))
+        case 4:
+            if not any(_is_running(item) for item in port.list_migrations()):
+                port.create_migration(migration(f"move-{number}"))
+        case _:
+            cluster.advance(draw.choice([1, 30, 300]))
+
+
+def _is_running(item: Any) -> bool:
+    return item.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+
+
+def _pod(name: str, node: str, phase: str = "Running") -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "apps", "labels": {"app": name}},
+        "spec": {
+            "nodeName": node,
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": "100m"}}}],
+            "tolerations": [{"key": name, "operator": "Exists"}],
+        },
+        "status": {"phase": phase},
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_view_is_a_fresh_list_after_random_changes(tmp_path: Path, seed: int) -> None:
+    draw, cluster = random.Random(seed), small_cluster()
+    with ApiServer(cluster) as face, following(face.url, tmp_path) as followed:
+        assert followed.shows_what_a_list_shows()
+        for round_ in range(4):
+            with face.lock:
+                for number in range(draw.randrange(1, 8)):
+                    _change(draw, cluster, 10 * round_ + number)
+            eventually(followed.shows_what_a_list_shows)
+
+
+# The synthetic API
+
+
+def _metadata(name: str, namespace: str = "") -> dict[str, Any]:
+    return {"name": name, "uid": f"uid-{name}"} | ({"namespace": namespace} if namespace else {})
+
+
+def _node(name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": _metadata(name),
+        "spec": spec,
+        "status": {"allocatable": {"cpu": "8"}},
+    }
+
+
+def _namespace(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": _metadata(name)}
+
+
+@contextmanager
+def api(*, bookmark_seconds: float = NEVER) -> Iterator[SyntheticApi]:
+    objects = [_namespace("apps"), _node("n1"), _node("n2"), _pod("web", "n1")]
+    with SyntheticApi(objects, bookmark_seconds=bookmark_seconds) as found:
+        yield found
+
+
+def _lists(server: SyntheticApi) -> int:
+    """Whole lists so far; a mark reads one namespace."""
+    return sum(count for kind, count in server.lists.items() if kind != "Namespace")
+
+
+def _shown(followed: Followed, count: int) -> Callable[[], bool]:
+    return lambda: len(followed.look().of("Node")) == count
+
+
+def test_idle_looks_list_nothing(tmp_path: Path) -> None:
+    with api() as server, following(server.url, tmp_path) as followed:
+        first = followed.look()
+        server.reset()
+        for _ in range(5):
+            assert followed.look().digest == first.digest
+        assert _lists(server) == 0
+        assert server.sent.total() < 20_000
+
+
+def test_change_arrives_without_a_list_and_decodes_nothing_else(tmp_path: Path) -> None:
+    with api() as server, following(server.url, tmp_path) as followed:
+        before = followed.look()
+        first = before.of("Node")[0]
+        server.reset()
+        server.put(_node("n3"))
+        eventually(_shown(followed, 3))
+        after = followed.look()
+        assert _lists(server) == 0
+        assert after.objects["Pod"] is before.objects["Pod"]
+        assert after.of("Node")[0] is first
+        assert len(before.of("Node")) == 2
+
+
+def test_finished_pod_leaves(tmp_path: Path) -> None:
+    with api() as server, following(server.url, tmp_path) as followed:
+        followed.look()
+        server.put(_pod("web", "n1", "Succeeded"))
+        eventually(lambda: not followed.look().of("Pod"))
+        assert followed.shows_what_a_list_shows()
+
+
+def test_forgotten_version_lists_only_that_kind_again(tmp_path: Path) -> None:
+    with api() as server, following(server.url, tmp_path) as followed:
+        followed.look()
+        with server.changed:
+            server.put(_node("n3"))
+            server.kinds["Node"].log.clear()
+            server.kinds["Node"].since = server.version
+            server.changed.notify_all()
+        server.reset()
+        eventually(_shown(followed, 3))
+        assert _lists(server) == server.lists["Node"] == 1
+
+
+def test_silent_kind_is_listed_again_when_it_is_too_old(tmp_path: Path) -> None:
+    """Its stream is open, and says nothing of what happens."""
+
+    def silent(kind: str, lines: Iterator[bytes]) -> Iterator[bytes]:
+        return (line for line in lines if kind != "Node")
+
+    with api() as server, following(server.url, tmp_path) as followed:
+        server.trouble = silent
+        followed.look()
+        server.put(_node("n3"))
+        followed.now[0] += FRESH / 2
+        assert len(followed.look().of("Node")) == 2
+        server.put(_namespace("other"))  # the stream of another kind goes on
+        followed.now[0] += FRESH / 2 + 1
+        assert len(followed.look().of("Node")) == 3
+
+
+def test_bookmark_shows_that_a_quiet_kind_is_current(tmp_path: Path) -> None:
+    with api(bookmark_seconds=0.05) as server, following(server.url, tmp_path) as followed:
+        followed.look()
+        for _ in range(4):
+            followed.now[0] += FRESH / 2
+            server.put(_namespace("other"))
+            newest = str(server.version)  # which the bookmarks reach
+            eventually(partial(_has_version, followed, newest))
+        assert server.lists["StorageClass"] == 1
+
+
+def _has_version(followed: Followed, version: str) -> bool:
+    return followed.look().resource_version == version
+
+
+def _replayed(kind: str, lines: Iterator[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        yield line
+        if kind == "Node":
+            yield line
+
+
+def _half(kind: str, lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Every second node is missing, then the stream is out of order."""
+    held: list[bytes] = []
+    for line in lines:
+        if kind != "Node":
+            yield line
+            continue
+        held.append(line)
+        if len(held) == 2:
+            yield from reversed(held)
+            held.clear()
+
+
+def _cut(kind: str, lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Each event breaks off in its middle the first time."""
+    for line in lines:
+        if kind == "Node" and _first(line):
+            yield line[: len(line) // 2]
+            yield b""
+        yield line
+
+
+_SEEN: set[bytes] = set()
+
+
+def _first(line: bytes) -> bool:
+    is_new = line not in _SEEN
+    _SEEN.add(line)
+    return is_new
+
+
+def _closed(kind: str, lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Every stream of nodes ends after its first event."""
+    for line in lines:
+        yield line
+        if kind == "Node":
+            return
+
+
+def _error(kind: str, lines: Iterator[bytes]) -> Iterator[bytes]:
+    """An ERROR that is no 410 comes before the first event."""
+    for line in lines:
+        if kind == "Node" and _first(b"error " + line):
+            status = {"kind": "Status", "code": 500, "metadata": {}}
+            yield json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
+            return
+        yield line
+
+
+def _damaged(kind: str, lines: Iterator[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        yield b"{}\n" if kind == "Node" else line
+
+
+@pytest.mark.parametrize("trouble", [_replayed, _half, _cut, _closed, _error, _damaged])
+def test_bad_stream_shows_nothing_wrong_in_the_end(
+    tmp_path: Path, trouble: Callable[[str, Iterator[bytes]], Iterator[bytes]]
+) -> None:
+    _SEEN.clear()
+    with api() as server, following(server.url, tmp_path) as followed:
+        server.trouble = trouble
+        followed.look()
+        for number in range(3, 7):
+            server.put(_node(f"n{number}"))
+        server.remove("Node", ("", "n1"))
+        server.put(_node("n2", unschedulable=True))
+        eventually(followed.shows_what_a_list_shows)
+        assert followed.said == []
+
+
+@pytest.mark.parametrize("status", [404, 405, 429, 500, 504])
+def test_kind_that_cannot_be_watched_is_listed(tmp_path: Path, status: int) -> None:
+    with api() as server, following(server.url, tmp_path) as followed:
+        server.refused["Node"] = status
+        followed.look()
+        server.put(_node("n3"))
+        followed.now[0] += FRESH + 1
+        eventually(followed.shows_what_a_list_shows)
+        assert followed.said == []
+
+
+def test_forbidden_watch_lists_as_before_and_says_so_once(tmp_path: Path) -> None:
+    with api() as server, following(server.url, tmp_path) as followed:
+        server.refused["Pod"] = 403
+        followed.look()
+        eventually(lambda: [followed.look(), followed.said][1])
+        server.put(_node("n3"))
+        for _ in range(2):
+            assert len(followed.look().of("Node")) == 3
+        (said,) = followed.said
+        assert said.startswith("the account may not watch pods: every look lists the whole")
+
+
+def test_restored_store_is_listed_as_a_whole(tmp_path: Path) -> None:
+    with api() as server, following(server.url, tmp_path) as followed:
+        for number in range(3, 9):
+            server.put(_node(f"n{number}"))
+        followed.look()
+        with server.changed:
+            server.version = 4
+            del server.kinds["Node"].objects[("", "n8")]
+            for kind in server.kinds.values():
+                kind.log.clear()
+        server.reset()
+        assert len(followed.look().of("Node")) == 7
+        assert server.lists["Pod"] == 1
+
+
+def test_distrusted_kind_is_current_at_the_next_look(tmp_path: Path) -> None:
+    def silent(kind: str, lines: Iterator[bytes]) -> Iterator[bytes]:
+        return (line for line in lines if kind != "Node")
+
+    with api() as server, following(server.url, tmp_path) as followed:
+        server.trouble = silent
+        followed.look()
+        server.put(_node("n3"))
+        followed.now[0] += 1
+        followed.view.distrust("Node")
+        followed.now[0] += 1
+        assert len(followed.look().of("Node")) == 3
+
+
+def test_closed_view_lists_again(tmp_path: Path) -> None:
+    with api() as server, following(server.url, tmp_path) as followed:
+        followed.look()
+        followed.view.close()
+        server.put(_node("n3"))
+        assert len(followed.look().of("Node")) == 3
+
+
+def test_port_reads_what_an_effect_rests_on(tmp_path: Path) -> None:
+    with api() as server:
+        file = str(write_kubeconfig(tmp_path / "kubeconfig", server=server.url, context="prod"))
+        port = FollowedKubernetesCluster(
+            name="prod",
+            transport=Transport(kubeconfig=file),
+            streaming=Transport(kubeconfig=file),
+            say=lambda _: None,
+        )
+        try:
+            snapshot = port.snapshot()
+            assert port.get_node("n1") == snapshot.of("Node")[0]
+            assert port.get_node("n9") is None
+            assert port.pods_on("n1") == tuple(snapshot.of("Pod"))
+            assert port.pods_on("n2") == port.migrations_seen() == ()
+        finally:
+            port.close()
