@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 8_127,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_632,
+    "cli": 8_654,
     "constraints": 10_536,
     "documents": 2_500,
     "errors": 103,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_536,
     "wiring": 1_190,
-    "workflows": 14_197,
+    "workflows": 14_208,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

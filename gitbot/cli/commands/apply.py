@@ -113,11 +113,16 @@ def show(result: ApplyResult, output: str) -> None:
 
         click.echo(document_text(published(result, PublishedApply), output), nl=False)
         return
-    lines = _lines(result)
-    if not lines or (result.did_nothing and not result.stop):
-        say("nothing to do: everything approved is done, or waits")
-    for line in lines:
+    for line in lines(result):
         say(line)
+
+
+def lines(result: ApplyResult) -> list[str]:
+    """What a pass did, and what remains."""
+    found = _lines(result)
+    if not found or (result.did_nothing and not result.stop):
+        found.insert(0, "nothing to do: everything approved is done, or waits")
+    return found
 
 
 def _lines(result: ApplyResult) -> list[str]:

@@ -44,10 +44,18 @@ def show(result: ProposeResult, output: str) -> None:
         return
     if not result.concerns:
         say("no concern: nothing to propose")
+    for line in lines(result):
+        say(line)
+
+
+def lines(result: ProposeResult) -> list[str]:
+    """What came of each concern."""
+    found = []
     for item in result.concerns:
         number = f" (pull request {item.pull_request})" if item.pull_request else ""
         reason = f": {item.reason}" if item.reason else ""
-        say(f"{item.concern}: {item.action}{number}{reason}")
+        found.append(f"{item.concern}: {item.action}{number}{reason}")
+    return found
 
 
 def tell(faults: Sequence[PlannerFault]) -> None:

@@ -164,7 +164,14 @@ class _Told:
         self.metrics.passed(self.log.cluster, now, result)
         self.log.standstill(now, still)
         self.log.faults(now, result.faults)
-        show(result, self.output)
+        if self.output != "table":
+            show(result, self.output)
+            return
+        # in the pod's log, too: there, stdout and stderr are one
+        applied = apply_command.lines(result.applied)
+        for line in (*propose_command.lines(result.proposed), *applied):
+            if still is None or line != f"stopped: {result.applied.stop}":
+                self.log.write(now, Level.INFO, line)
 
     def troubled(self, error: GitbotError, seconds: int) -> None:
         now = self.clock.now()

@@ -110,8 +110,9 @@ def running(
     It opens despite a broken configuration, so that one can look, hold and cancel. What carries
     something out reads the tip of the base branch, and refuses its errors. The shell's onlooker
     shows progress: who begins a stage ends it before it prints. `find`: of several clusters it is
-    the one that the reachable cluster itself names. `tell` prints lines of progress. `follow`: the
-    cluster is listed once and then watched, for a process that looks again and again.
+    the one that the reachable cluster itself names. `tell` prints lines of progress, in a log; then
+    no stages are shown. `follow`: the cluster is listed once and then watched, for a process that
+    looks again and again.
     """
     from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
     from gitbot.workflows.core import context  # noqa: PLC0415 - keeps --help quick
@@ -127,7 +128,8 @@ def running(
         told(context.Progress(time=SystemClock().now(), text=text))
 
     with ExitStack() as opened:
-        opened.enter_context(progress.shown())
+        if tell is None:  # a log has lines of one form, and none of a stage
+            opened.enter_context(progress.shown())
         progress.begins("reading the repository")
         workspace = opened.enter_context(
             open_workspace(

@@ -22,6 +22,7 @@ MAX_SKEW = SKEW_SECONDS
 RESUME = "gitbot resume"
 LOOK_AT_BASE = "git pull && gitbot lint"
 ENFORCE = f"set mode: Enforce in {CONFIGURATION_FILE}"
+FLAG = "ConfigMap gitbot/gitbot-hold"
 UNREADABLE = "the stop flag cannot be read"
 SKEWED = "the API server's clock is"
 FORGE_SKEWED = "the forge's clock is"
@@ -72,6 +73,12 @@ class HoldStop(str):
     next_command = RESUME
 
 
+class FlagStop(HoldStop):
+    """The reason of the flag in the cluster, which does not say who set it, or when."""
+
+    __slots__ = ()
+
+
 class ModeStop(str):
     """Why the configuration lets nothing start."""
 
@@ -83,6 +90,8 @@ class ModeStop(str):
 class Standstill:
     """Why nothing can start. `by` and `since` (seconds UTC) are "" and 0 if unknown.
 
+    `where` is the object of the cluster that says it, if not the ledger does.
+
     It is `healthy` if a person, the circuit breaker or the configuration wants it; otherwise gitbot
     cannot do its work.
     """
@@ -91,11 +100,12 @@ class Standstill:
     healthy: bool
     by: str = ""
     since: int = 0
+    where: str = ""
     next_command: str = ""
 
     def __str__(self) -> str:
         since = f"since {format_instant(self.since)}" if self.since else ""
-        who = ", ".join(part for part in (self.by, since) if part)
+        who = ", ".join(part for part in (self.by, since, self.where) if part)
         return f"{self.reason} ({who})" if who else self.reason
 
 
@@ -111,7 +121,8 @@ def standstill(stop: str, ledger: Ledger, cluster: str) -> Standstill | None:
         by, since = last[0].author, last[0].time
         return Standstill(reason=reason, healthy=True, by=by, since=since, next_command=RESUME)
     then = stop.next_command if isinstance(stop, HoldStop | ModeStop) else ""
-    return Standstill(reason=reason, healthy=True, next_command=then)
+    where = FLAG if isinstance(stop, FlagStop) else ""
+    return Standstill(reason=reason, healthy=True, where=where, next_command=then)
 
 
 def ledger_stop(ledger: Ledger, cluster: str) -> str:
@@ -145,7 +156,7 @@ def cluster_flag(shell: RunContext) -> str:
         reason = shell.cluster.hold_flag()
     except GitbotError as error:
         return UnknownStop(f"{UNREADABLE}: {error}")
-    return "" if reason is None else HoldStop(reason or "ConfigMap gitbot/gitbot-hold is there")
+    return "" if reason is None else FlagStop(reason or "held")
 
 
 def cluster_stop(shell: RunContext) -> str:

@@ -1,0 +1,79 @@
+"""Whatever `reconcile --watch` prints is a line of one form: a pod's log has stdout and stderr."""
+
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from gitbot import gitbot_version
+from gitbot.cli.commands import reconcile as command
+from gitbot.cli.shared.log_line import Log
+from gitbot.simulation.building import namespace
+from gitbot.workflows.core.context import Progress
+from gitbot.workflows.watch import ReconcileResult
+from tests.doubles.intents import REQUEST
+from tests.unit.cli.desk import Desk, at_desk
+
+LINE = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (INFO|WARNING|ERROR) .+"
+    rf" version={re.escape(gitbot_version())} cluster=iberia executor=[0-9a-f]{{16}}( .*)?"
+)
+
+
+def watched(desk: Desk) -> list[str]:
+    said = desk.gitbot("reconcile", "--watch")
+    assert said.code == 130, said.text
+    lines = said.text.splitlines()
+    assert [line for line in lines if not LINE.fullmatch(line)] == []
+    return lines
+
+
+def test_each_line_of_a_move_says_what_let_it_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    progress = Log.progress
+
+    def told(log: Log, line: Progress) -> None:
+        progress(log, line)
+        if line.state == "created":
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Log, "progress", told)
+    with at_desk(tmp_path, monkeypatch) as desk:
+        pull = desk.loop.open({"jump.yaml": REQUEST})
+        desk.loop.publish(pull.number)
+        desk.loop.merge(pull.number)
+        lines = watched(desk)
+    of_move = [line for line in lines if " -> kni-worker5 " in line]
+    request = " request=request/customapp/jump vm=customapp/jumpbox "
+    assert len(of_move) > 1
+    assert [line for line in of_move if request not in line] == []
+    assert [line for line in of_move if " pullRequest=1 merger=alice" not in line] == []
+    assert [line for line in of_move[1:] if " migration=customapp/gitbot-jump" not in line] == []
+
+
+def test_a_stop_says_who_and_since_when(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = command._Told.passed
+
+    def ended(told: command._Told, result: ReconcileResult) -> None:
+        passed(told, result)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(command._Told, "passed", ended)
+    with at_desk(tmp_path, monkeypatch) as desk:
+        assert desk.gitbot("hold", "--reason", "smoke", "--by", "ana").code == 0
+        lines = watched(desk)
+    stops = [line for line in lines if "smoke" in line]
+    assert len(stops) == 1
+    assert " INFO nothing can start: smoke (ana, since 20" in stops[0]
+
+
+def test_a_stop_by_the_flag_of_the_cluster_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with at_desk(tmp_path, monkeypatch) as desk:
+        desk.loop.cluster.apply([namespace("gitbot")])
+        desk.loop.shell.cluster.set_hold_flag("fire")
+        first = desk.gitbot("status").out.splitlines()[0]
+    assert first.endswith("nothing can start: fire (ConfigMap gitbot/gitbot-hold)")
