@@ -110,9 +110,8 @@ def running(
     It opens despite a broken configuration, so that one can look, hold and cancel. What carries
     something out reads the tip of the base branch, and refuses its errors. The shell's onlooker
     shows progress: who begins a stage ends it before it prints. `find`: of several clusters it is
-    the one that the reachable cluster itself names. `tell` prints lines of progress, in a log; then
-    no stages are shown. `follow`: the cluster is listed once and then watched, for a process that
-    looks again and again.
+    the one that the reachable cluster itself names. `tell` prints lines of progress, in a log
+    without stages. `follow`: the cluster is listed once and then watched, to look again and again.
     """
     from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
     from gitbot.workflows.core import context  # noqa: PLC0415 - keeps --help quick
