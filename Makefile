@@ -6,6 +6,7 @@ TIERS ?= fast
 REQUIRE ?=
 DATA ?=
 SEEDS ?= 2000000
+MORNINGS ?= 200000
 START ?= 0
 JOBS ?= 2
 VENV := .venv
@@ -13,7 +14,7 @@ PY := $(VENV)/bin/python
 # pip reads no configuration of the person for what gitbot installs, but keeps the machine's index.
 PIP := $(PY) -m pip --disable-pip-version-check --quiet --no-input
 
-.PHONY: help demo test coverage lint format bench conformance long torture mutants controlplane controlplane-up controlplane-down wheel clean
+.PHONY: help demo test coverage lint format bench conformance long mornings torture mutants controlplane controlplane-up controlplane-down wheel clean
 
 help: ## Say what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +73,9 @@ conformance: $(VENV)/.development ## Ask the cases of CEL's specification (DATA=
 
 long: $(VENV)/.development ## Mutation tests and full-size searches (hours; DATA=DIR: public instances too)
 	@$(PY) -m tests.tiers --tiers long $(if $(DATA),--data "$(DATA)")
+
+mornings: $(VENV)/.development ## Plans of random mornings, checked (MORNINGS=200000, START=0, DIR=folder for the faults)
+	@$(PY) -m tests.laws.test_mornings "$(START)" "$(MORNINGS)" $(if $(DIR),"$(DIR)")
 
 torture: $(VENV)/.development ## Simulate bots, cluster, Git, forge and people under faults (SEEDS=2000000, START=0, JOBS=2)
 	@$(PY) -m tests.torture --seeds "$(SEEDS)" --start "$(START)" --jobs "$(JOBS)"

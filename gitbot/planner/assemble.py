@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gitbot.constraints.rules.zone_anti_affinity import all_apart
@@ -20,11 +20,11 @@ from gitbot.model.plan.plan import (
     SnapshotRef,
     Wave,
 )
-from gitbot.model.plan.problem import HealRule, MoveVms
+from gitbot.model.plan.problem import ANYWHERE, HealRule, MoveVms
 from gitbot.planner.bounds import bound
 from gitbot.planner.checks import checks_of
 from gitbot.planner.holds import hold as hold_of
-from gitbot.planner.plan_types import Blocker, Draft, Step, in_any_order
+from gitbot.planner.plan_types import Blocker, Draft, Step, TargetPolicy, in_any_order
 from gitbot.planner.schedule.dependencies import ties
 from gitbot.planner.schedule.schedule import Timed, Timetable
 from gitbot.planner.schedule.waves import waves_of
@@ -46,7 +46,9 @@ def assemble(board: PlanState, drafts: Sequence[Draft], found: Timetable) -> Pla
         for hold in draft.holds
     )
     own = grouped((move.vm, move) for move in moves)
-    beside = (_beside(hold, own.get(hold.vm, ())) for hold in held)
+    comes = grouped((move.to.node, move) for move in moves)
+    told = (_cost_of_others(board, hold, comes) for hold in held)
+    beside = (_beside(hold, own.get(hold.vm, ())) for hold in told)
     holds = _sorted_holds((*beside, *_taken_away(board, moves)))
     rules = _rules(board, [item.planned.step for item in timed])
     return PlacementPlan(
@@ -141,6 +143,25 @@ def _sorted_holds(holds: Iterable[Hold]) -> tuple[Hold, ...]:
     found = sorted(holds, key=lambda hold: hold.asked)
     single = {(hold.request, hold.vm, hold.code, hold.reason): hold for hold in found}.values()
     return tuple(sorted(single, key=lambda hold: (hold.request, hold.vm, hold.code)))
+
+
+def _cost_of_others(board: PlanState, hold: Hold, comes: Mapping[str, Sequence[Move]]) -> Hold:
+    """The hold, which names the intent that takes a place which its VM would find now."""
+    here = [item.node for item in hold.nodes if item.node in comes]
+    if not here or hold.proven:
+        return hold
+    vm, goals = hold.vm.namespaced_name, board.facts.problem.goals
+    mine = (goal for goal in goals if goal.request.id == hold.request)
+    target = next((goal.target for goal in mine if isinstance(goal, MoveVms)), ANYWHERE)
+    free = set(board.choices(vm, TargetPolicy(target=target)))
+    free.difference_update(*(goal.closes for goal in goals))
+    for node in here:
+        others = (each for each in comes[node] if each.request != hold.request)
+        taken = next((each for each in others if each.vm != hold.vm), None)
+        if taken is not None and node in free:
+            told = f"{node} would take it, but {_who(taken)} moves {taken.vm.name} there"
+            return replace(hold, reason=f"{hold.reason}; {told}")
+    return hold
 
 
 def _beside(hold: Hold, moves: Sequence[Move]) -> Hold:

@@ -11,6 +11,7 @@ from gitbot.kubevirt.source_node import lost_of
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import Goal, PlacementProblem
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
+from gitbot.model.text.instants import FOREVER
 from gitbot.planner.assemble import assemble
 from gitbot.planner.faults import (
     Extra,
@@ -163,9 +164,13 @@ def _draft_all(board: PlanState, late: Late, left: LeftOut) -> list[Draft]:
         return min(found, key=lambda each: _cost(board, each))
 
 
-def _rank(goal: Goal, now: int) -> tuple[int, int]:
-    """Who can start first goes first. Healings follow what people ask for, balance comes last."""
-    return _stage(goal), first_chance(goal.request, now)
+def _rank(goal: Goal, now: int) -> tuple[int, int, int]:
+    """Who can start first goes first, then who must end first.
+
+    Healings follow what people ask for, balance comes last.
+    """
+    ends = max((time.end for time in goal.request.allowed), default=FOREVER)
+    return _stage(goal), first_chance(goal.request, now), ends
 
 
 def _stage(goal: Goal) -> int:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from tests.torture.seeded import ROOT, Bug, planted
@@ -52,6 +53,76 @@ BUGS = (
     bug("a drain forgets its last VM", 0, "planner/goals/drain.py",
         "    for step in turn.steps:\n        node = step.source if",
         "    for step in turn.steps[:-1]:\n        node = step.source if"),
+    bug("terminating pods leave their room at once", 8, "snapshot/from_objects.py",
+        "        return not is_final(obj)\n",
+        '        return not is_final(obj) and "deletionTimestamp" not in obj["metadata"]\n'),
+    bug("an old launcher pod is taken for the VM", 8, "planner/state/residents.py",
+        "return tuple(vm for vm in board.on(node) if not lingers(board, vm, node))",
+        "return board.on(node)"),
+    bug("a VM with an old launcher pod counts as migrating", 0, "constraints/moves/under_way.py",
+        'if state and not state.get("completed") and not state.get("failed"):',
+        "if instances[vm].others or state:"),
+    bug("missing room is counted from zero", 8, "constraints/scheduler/filters/resources.py",
+        "amount_words(name, asked - free)",
+        "amount_words(name, asked - max(free, 0))"),
+    bug("free room is that of the empty node", 3, "constraints/scheduler/filters/resources.py",
+        "            if amount > free:",
+        "            if amount > free and (free := capacity):"),
+    bug("another VM is named that keeps a node", 7, "planner/holds.py",
+        '{first} cannot move ({code}){more}"\n'
+        '    return Blocker(code="blocked-node", reason=reason)',
+        '{first} cannot move ({max(culprits.values())}){more}"\n'
+        '    return Blocker(code="blocked-node", reason=reason)'),
+    bug("NoExecute taints are not seen", 9, "constraints/scheduler/filters/taints.py",
+        'frozenset({"NoSchedule", "NoExecute"})',
+        'frozenset({"NoSchedule"})'),
+    bug("one node too many on its way", 0, "planner/schedule/schedule.py",
+        "self.over[item.request.id]) < lanes",
+        "self.over[item.request.id]) <= lanes"),
+    bug("a node is back at once", 3, "planner/schedule/schedule.py",
+        "(self.now + self.away.get(key[0], 0), *key",
+        "(self.now, *key"),
+    bug("VMs on wrong nodes count twice", 2, "constraints/rules/rule_parts.py",
+        'amount=self.weight,\n                    message=f"{vm.name} is on',
+        'amount=2,\n                    message=f"{vm.name} is on'),
+    bug("BlockNode is LeaveRunning", 0, "planner/goals/drain.py",
+        "against = self.against[node].items() if goal.block or goal.together else ()",
+        "against = self.against[node].items() if goal.together else ()"),
+    bug("a remedy is what is asked, not what is missing", 8, "planner/proofs/messages.py",
+        "short.wanted - max(0, short.there)",
+        "short.wanted"),
+    bug("a remedy is offered untried", 7, "planner/remedies.py",
+        "    moves = found is not None and _moves(plan, found, hold)\n",
+        "    moves = True\n"),
+    bug("more than maxCount is nothing, in silence", 0,
+        "intents/kinds/migration_request/selected_vms.py",
+        "        return SelectedVms(findings=(*findings, wide))\n",
+        "        return SelectedVms(findings=findings)\n"),
+    bug("another window is said to empty a node", 0, "planner/plan.py",
+        "{goal.request.intent.name} empties",
+        "{facts.problem.goals[0].request.intent.name} empties"),
+    bug("sizes are rounded down", 0, "constraints/moves/copies.py",
+        "-(-data // max(1, bandwidth))",
+        "data // max(2, bandwidth + 1)"),
+    bug("moves do not wait for those before", 0, "planner/assemble.py",
+        "for (wave, item), ref, others in zip(timed, refs, after, strict=True)",
+        "for (wave, item), ref, others in zip(timed, refs, [()] * len(refs), strict=True)"),
+    bug("requests go to nodes for maintenance", 0, "planner/plan.py",
+        "        for node in goal.closes\n",
+        "        for node in ()\n"),
+    bug("all holds count as asked for", 0, "planner/assemble.py",
+        '"held": sum(hold.asked for hold in holds)',
+        '"held": len(holds)'),
+    bug("a pod is named that is not there", 7,
+        "constraints/scheduler/filters/inter_pod_affinity.py",
+        '(f"{pod.name}{_ending(pod)}", number)',
+        '("default/web-3", number)'),
+    bug("own anti-affinity is not seen", 7, "constraints/scheduler/filters/inter_pod_affinity.py",
+        "            if value is None or not holders:\n",
+        "            if True:\n"),
+    bug("a frozen VM is said to migrate", 3, "planner/holds.py",
+        'code="frozen",',
+        'code="in-flight",'),
 )  # fmt: skip
 
 
@@ -84,10 +155,12 @@ def look(first: int, count: int) -> None:
     """Print the first morning with a fault, and the fault."""
     from tests.laws.mornings import morning  # noqa: PLC0415 - in the folder with the bug
     from tests.laws.mornings_checker import faults  # noqa: PLC0415
+    from tests.laws.mornings_remedies import useless  # noqa: PLC0415
 
     for seed in range(first, first + count):
         for most in (6, 12):
-            for fault in faults(morning(seed, most=most)):
+            case = morning(seed, most=most)
+            for fault in chain(faults(case), useless(case)):
                 print(seed, fault[:120], flush=True)
                 return
 

@@ -19,10 +19,13 @@ from gitbot.cli.main import main
 from gitbot.kubernetes.objects import KubernetesObject
 from tests.laws.mornings import NOW, Morning
 from tests.laws.mornings_words import (
+    BANDWIDTH,
+    OVERHEAD,
     TERMINAL,
     Vm,
     Words,
     amount,
+    asks,
     belongs,
     hits,
     instant,
@@ -51,13 +54,13 @@ def faults(morning: Morning) -> list[str]:
     return list(Answer.of(morning, document).faults())
 
 
-def run(folder: str) -> tuple[int, str, str]:
+def run(folder: str, now: str = NOW) -> tuple[int, str, str]:
     """Exit code and both outputs of `gitbot plan` in a folder."""
     out, err, code, here = io.StringIO(), io.StringIO(), 0, Path.cwd()
     os.chdir(folder)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            main(["plan", "--snapshot", "cluster.yaml", "--now", NOW, "-o", "json"])
+            main(["plan", "--snapshot", "cluster.yaml", "--now", now, "-o", "json"])
     except SystemExit as ended:
         code = int(ended.code or 0)
     finally:
@@ -95,6 +98,7 @@ class Answer:
         yield from self._silence()
         yield from self._drains()
         yield from self._frozen()
+        yield from self._rules()
         yield from Words.of(self.morning, self.document).faults()
 
     def _refuted(self) -> Iterator[str]:
@@ -160,12 +164,33 @@ class Answer:
                 same = labels.get("vm.kubevirt.io/name") == move["vm"]["name"]
                 if not same and (_shuns(launcher, other) or _shuns(other, launcher)):
                     yield f"anti-affinity: {vm_of(move)} on {node} beside {key_of(other)}"
-            sources = sum(other["from"]["node"] == move["from"]["node"] for other in flying)
+            foreign = [pair for pair, end in self._foreign() if end > start]
+            source = move["from"]["node"]
+            sources = sum(other["from"]["node"] == source for other in flying)
             targets = sum(other["to"]["node"] == node for other in flying)
-            if len(flying) > max(1, limits["parallel"] - limits["reserve"]):
+            if len(flying) > 1:  # one move alone waits for its slot
+                sources += sum(pair[0] == source for pair in foreign)
+                targets += sum(pair[1] == node for pair in foreign)
+            if len(flying) > max(1, limits["parallel"] - limits["reserve"] - len(foreign)):
                 yield f"slots: {len(flying)} moves at {move['starts']}"
             if sources > limits["perSourceNode"] or targets > limits["perTargetNode"]:
                 yield f"node slots: {sources} from {move['from']['node']}, {targets} to {node}"
+
+    def _foreign(self) -> Iterator[tuple[tuple[str, str], int]]:
+        """Source, target and estimated end of the migrations of others that hold a slot.
+
+        KubeVirt counts them once they are past Pending (docs/concepts.md).
+        """
+        for obj in self.morning.objects():
+            if obj["kind"] != "VirtualMachineInstanceMigration":
+                continue
+            vm = (obj["metadata"]["namespace"], obj["spec"]["vmiName"])
+            if vm in self.vmis and obj["status"]["phase"] not in TERMINAL | {"Pending"}:
+                status = self.vmis[vm]["status"]
+                size = asks(self._launcher(vm), "memory")
+                end = instant(NOW) + -(-size // BANDWIDTH) + OVERHEAD
+                target = status.get("migrationState", {}).get("targetNode", "")
+                yield (status["nodeName"], target), end
 
     def _launcher(self, vm: Vm) -> KubernetesObject:
         status = self.vmis[vm]["status"]
@@ -202,12 +227,8 @@ class Answer:
     ) -> Iterator[str]:
         host = next(item for item in self.morning.nodes if item["metadata"]["name"] == node)
         for resource in ("cpu", "memory"):
-            asks = sum(
-                amount(one["resources"]["requests"][resource])
-                for item in there
-                for one in item["spec"]["containers"]
-            )
-            if asks > amount(host["status"]["allocatable"][resource]):
+            used = sum(asks(item, resource) for item in there)
+            if used > amount(host["status"]["allocatable"][resource]):
                 yield f"no room: {resource} on {node} when {vm_of(move)} arrives"
 
     def _words(self) -> Iterator[str]:
@@ -243,8 +264,8 @@ class Answer:
                 continue
             for vm in self._asked(intent):
                 home = self.vmis.get(vm, {}).get("status", {}).get("nodeName", "")
-                places = (nodes.get(home), nodes.get(ends.get(vm, home)))
-                there = target and any(host and hits(target, host) for host in places)
+                place = nodes.get(ends.get(vm, home))
+                there = target and place and hits(target, place)
                 if vm not in mine | held and not there and vm[1] not in text:
                     yield f"silence: {name} asks for {vm}"
 
@@ -281,6 +302,63 @@ class Answer:
                 for move in self.moves:
                     if match.items() <= self.vmis[vm_of(move)]["metadata"]["labels"].items():
                         yield f"frozen: {vm_of(move)} moves"
+
+    def _rules(self) -> Iterator[str]:
+        """Rules whose amounts can be counted here: as told, and no required one is worse."""
+        told = {
+            (item["intent"]["kind"], item["intent"]["name"]): item
+            for item in self.document["rules"]
+        }
+        first = self._places()
+        last = {vm: set(nodes) for vm, nodes in first.items()}
+        for move in self.moves:
+            last[vm_of(move)] -= {move["from"]["node"]}
+            last[vm_of(move)] |= {move["to"]["node"]}
+        for intent in self.morning.intents:
+            rule = told.get((intent["kind"], intent["metadata"]["name"]))
+            before, after = self._broken(intent, first), self._broken(intent, last)
+            if before is None or after is None or rule is None:
+                continue
+            if (rule["before"], rule["after"]) != (before, after):
+                yield f"miscounted: {rule['intent']['name']}: {rule} is {before} to {after}"
+            if rule["required"] and after > before:
+                yield f"broken: {rule['intent']['name']}: {before} to {after}"
+
+    def _places(self) -> dict[Vm, set[str]]:
+        """The nodes of each VM: where it runs, and where launcher pods of it have not ended."""
+        found: dict[Vm, set[str]] = {}
+        for item in self.pods:
+            name = item["metadata"].get("labels", {}).get("vm.kubevirt.io/name", "")
+            vmi = self.vmis.get(
+                (item["metadata"]["namespace"], name), {"status": {"phase": "Failed"}}
+            )
+            if TERMINAL.isdisjoint((item["status"]["phase"], vmi["status"]["phase"])):
+                found.setdefault(key_of(vmi), set()).add(item["spec"]["nodeName"])
+        return found
+
+    def _broken(self, intent: Mapping[str, Any], places: Mapping[Vm, set[str]]) -> int | None:
+        """How much of a rule is broken; None if this checker does not count such rules."""
+        spec, namespace = intent["spec"], intent["metadata"].get("namespace")
+        if intent["kind"] not in ("ZoneAntiAffinity", "PlacementRule"):
+            return None
+        labels = {
+            item["metadata"]["name"]: item["metadata"]["labels"] for item in self.morning.nodes
+        }
+        match = spec["selector"]["matchLabels"].items()
+        members = [
+            nodes
+            for vm, nodes in places.items()
+            if vm[0] == namespace and match <= self.vmis[vm]["metadata"]["labels"].items()
+        ]
+        if "nodeAffinity" in spec:
+            return sum(any("disk" not in labels[node] for node in nodes) for nodes in members)
+        if "maxPerDomain" not in spec:
+            return None
+        domains = Counter(
+            value for nodes in members for value in {labels[n][spec["topologyKey"]] for n in nodes}
+        )
+        most: int = spec["maxPerDomain"]
+        return sum(max(0, count - most) for count in domains.values())
 
 
 def _shuns(pod: KubernetesObject, other: KubernetesObject) -> bool:

@@ -105,6 +105,7 @@ class Words:
             if vm_of(move) in self.vmis:
                 yield from self._move(move)
         yield from self._windows()
+        yield from self._sums()
 
     def _code(self, hold: Item) -> Iterator[str]:
         """The code of a hold is true of its VM."""
@@ -280,6 +281,8 @@ class Words:
         aside = _ASIDE.match(move["why"])
         if aside and (aside[1], aside[2]) not in {vm_of(each) for each in self.document["moves"]}:
             yield f"untrue reason: {vm} {move['why']}"
+        if self._migrates(vm):
+            yield f"migrates already: {vm} moves"
         if move["to"]["node"] not in move["allowedNodes"]:
             yield f"landing: {vm} may not land on {move['to']['node']}"
         pinned = move["addedNodeSelector"].get("kubernetes.io/hostname")
@@ -300,6 +303,21 @@ class Words:
             if begins < opens or end > opens + LENGTHS[spec["schedule"]["duration"]]:
                 yield f"time: {vm_of(move)} runs outside its window, from {move['starts']}"
 
+    def _sums(self) -> Iterator[str]:
+        """What was minimised, and the bound, are the numbers of this plan."""
+        told = {item["what"]: item["amount"] for item in self.document["minimised"]}
+        moves, holds = self.document["moves"], self.document["holds"]
+        found = {
+            "moves": len(moves),
+            "held": sum(hold["asked"] for hold in holds),
+            "memoryBytes": sum(move["memoryBytes"] for move in moves),
+        }
+        if not found.items() <= told.items():
+            yield f"sums: {told} of {found}"
+        bound = self.document["bound"]
+        if bound["proof"] in ("counted", "searched") and bound["moves"] != len(moves):
+            yield f"bound: {bound['moves']} of {len(moves)} moves, {bound['proof']}"
+
     def _windows(self) -> Iterator[str]:
         """Each node of a window is emptied or kept; few at once; no request goes to such a node."""
         windows = [each for each in self.morning.intents if each["kind"] == "MaintenanceWindow"]
@@ -311,20 +329,42 @@ class Words:
                     listed = [*drain["emptied"], *drain["kept"]]
                     if sorted(listed) != sorted(names):
                         yield f"drain: {listed} of {names}"
-            yield from self._lanes(mine, window["spec"]["drain"]["maxNodesAtOnce"])
+            yield from self._lanes(mine, window["spec"]["drain"])
+            yield from self._blocked(mine, window["spec"]["drain"])
             for move in self.document["moves"]:
                 inside = move["to"]["node"] in names and not move["afterReturn"]
                 if inside and not belongs(move, window):
                     yield f"into a window: {vm_of(move)} goes to {move['to']['node']}"
 
-    def _lanes(self, moves: Sequence[Item], most: int) -> Iterator[str]:
+    def _lanes(self, moves: Sequence[Item], drain: Item) -> Iterator[str]:
+        """So many nodes at once, each until it is back; moves onto a node wait until it is back."""
+        away = 600 if drain.get("reboot") == "PT10M" else 0
         spans: dict[str, tuple[int, int]] = {}
         for move in moves:
             begins = instant(move["starts"])
             first, last = spans.get(move["group"], (begins, begins))
-            end = begins + move["estimatedSeconds"]
+            end = begins + move["estimatedSeconds"] + away
             spans[move["group"]] = min(first, begins), max(last, end)
         for group, (begins, _) in spans.items():
             open_now = [other for other, (first, end) in spans.items() if first <= begins < end]
-            if len(open_now) > most:
+            if len(open_now) > drain["maxNodesAtOnce"]:
                 yield f"too many nodes at once: {open_now} when {group} begins"
+        backs = {group.rpartition("/")[2]: end for group, (_, end) in spans.items()}
+        for move in moves:
+            back = backs.get(move["to"]["node"], 0)
+            if move["afterReturn"] and instant(move["starts"]) < back:
+                yield f"not back: {vm_of(move)} goes to {move['to']['node']}"
+
+    def _blocked(self, moves: Sequence[Item], drain: Item) -> Iterator[str]:
+        """No VM leaves a node for maintenance that a VM keeps which cannot migrate."""
+        for vmi in self.vmis.values():
+            conditions = {
+                item["type"]: item["status"] for item in vmi["status"].get("conditions", ())
+            }
+            stays = conditions.get("LiveMigratable") != "True" and not self._migrates(key_of(vmi))
+            if not stays or vmi["status"]["phase"] != "Running":
+                continue
+            node = vmi["status"]["nodeName"]
+            leaves = [move for move in moves if move["why"] == f"{node} is emptied"]
+            if leaves and drain["notMigratable"] == "BlockNode":
+                yield f"blocked node: {vm_of(leaves[0])} leaves {node}"

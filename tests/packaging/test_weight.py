@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_051,
     "model": 3_473,
-    "planner": 7_496,
+    "planner": 7_522,
     "policy": 4_100,
     "ports": 574,
     "published": 1_966,

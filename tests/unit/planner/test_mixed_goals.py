@@ -24,6 +24,16 @@ def test_two_requests_to_leave_a_node_are_met_by_one_move() -> None:
     assert (moved(plan), held(plan)) == ([("v1", "a", "b", 0)], [])
 
 
+def test_a_hold_names_the_intent_that_takes_its_place() -> None:
+    nodes = [node("a"), node("b", memory="1Gi")]
+    vms = [vm("v1", on="a"), vm("v2", on="a")]
+    goals = [away("first", "v1"), away("second", "v2")]
+    plan = planned(problem([*nodes, *vms], goals=goals))
+    (hold,) = plan.holds
+    assert moved(plan) == [("v1", "a", "b", 0)]
+    assert hold.reason.endswith("b would take it, but MigrationRequest first moves v1 there")
+
+
 def test_a_healing_leaves_a_vm_that_a_request_names() -> None:
     case = healing(*NODES, node("b1", zone="b"), MIGRATED, STILL)
     goal = MoveVms(

@@ -184,12 +184,22 @@ def test_who_may_start_first_is_not_kept_waiting_by_who_may_start_later() -> Non
     assert [wave.starts - NOW for wave in plan.waves] == [0, 9000]
 
 
+def test_who_must_end_first_goes_first() -> None:
+    """Else `big` would take the only slot until the other request is too late."""
+    big, small = vm("big", on="n1", memory="16Gi"), vm("small", on="n2")
+    soon = (Interval(start=NOW, end=NOW + GIB_SECONDS),)
+    goals = [move("big", to="n6", name="a"), move("small", to="n6", name="b", allowed=soon)]
+    plan = planned(problem([*NODES, big, small], goals=goals, limits=Limits(parallel=1)))
+    assert [name for name, *_ in moved(plan)] == ["small", "big"]
+    assert held(plan) == []
+
+
 def test_requests_that_all_come_too_late_for_one_vm_are_each_held() -> None:
     """More rounds than VMs: each round leaves the VM to the next request, which is late too."""
     big, small = vm("big", on="n1", memory="16Gi"), vm("small", on="n2")
-    soon = (Interval(start=NOW, end=NOW + GIB_SECONDS),)
+    soon = (Interval(start=NOW, end=NOW + 300),)  # big takes 276 s, and small 36 s after it
     late = [move("small", to="n6", name=f"b{number}", allowed=soon) for number in range(5)]
-    goals = [move("big", to="n6", name="a", allowed=(Interval(start=NOW, end=NOW + 600),)), *late]
+    goals = [move("big", to="n6", name="a", allowed=soon), *late]
     plan = planned(problem([*NODES, big, small], goals=goals, limits=Limits(parallel=1)))
     assert [name for name, *_ in moved(plan)] == ["big"]
     assert held(plan) == [("small", "deadline")] * 5
