@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_536,
     "wiring": 1_190,
-    "workflows": 14_208,
+    "workflows": 14_226,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -12,6 +12,7 @@ from gitbot.model.ledger.ledger import Ledger, request_file
 from gitbot.model.ledger.request_id import RequestId, parse_request_id
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import counted, nearest
+from gitbot.published import PlanDocument
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.ledger.kept_plans import check_plans, plan_of
 
@@ -74,6 +75,23 @@ def _approval(shell: RunContext, ledger: Ledger, event: MoveApproved, base: str)
     lacks = f"{shell.base_branch} does not have commit {commit}"
     text = f"approved: pull request {pull}, commit {commit}: {', '.join(who)}"
     yield Link(text=text, wrong="" if part else lacks)
+    if merged and document is not None:
+        yield from _intents(shell, document, event)
+
+
+def _intents(shell: RunContext, document: PlanDocument, event: MoveApproved) -> Iterator[Link]:
+    """The intents of the request's moves, compared with those of the approved commit."""
+    refs = {move.intent.id: move.intent for move in document.plan.moves}
+    planned = {name: digest for name, digest in document.plan.intents.items() if name in refs}
+    there = shell.read_base(event.commit).intents if planned else None
+    for name, digest in sorted(planned.items()):
+        found = there.by_id(name) if there is not None else None
+        same = found is not None and found.spec_digest == digest
+        place = f"{refs[name].file}:{refs[name].line}"
+        yield Link(
+            text=f"intent: {name}, {place}, {digest}",
+            wrong="" if same else f"commit {event.commit} has another one",
+        )
 
 
 def _step(event: MoveEvent | RequestCancelled, approved: set[str]) -> Link:
