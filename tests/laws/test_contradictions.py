@@ -203,6 +203,10 @@ POINTS: tuple[tuple[str, str], ...] = (
     ("planner.problem_index.ProblemIndex", "copy"),
     ("planner.problem_index.ProblemIndex", "rules_over"),
     ("planner.proofs.capacity_model.CapacityModel", "__init__"),
+    ("planner.move_groups", "_judged"),
+    ("planner.remedies", "_told"),
+    ("planner.goals.heal", "_rule"),
+    ("constraints.replay.replay._Player", "move"),
     ("constraints.scheduler.counting_multimap.Buckets", "add"),
     ("constraints.scheduler.counting_multimap.Buckets", "remove"),
 )
@@ -233,11 +237,13 @@ def random_raise(draw: random.Random, patch: pytest.MonkeyPatch) -> None:
 
 
 def unlawful(seed: int) -> list[str]:
-    """What is wrong with a plan in which something raised, but for what says that it did."""
+    """What is wrong only with a plan in which something raised, but for what says that it did."""
+    case = morning(seed, most=8)
     with pytest.MonkeyPatch.context() as patch:
         random_raise(random.Random(seed), patch)
-        found = faults(morning(seed, most=8))
-    return [f"{seed}: {fault}" for fault in found if "internal" not in fault]
+        found = [fault for fault in faults(case) if "internal" not in fault]
+    known = faults(case) if found else []
+    return [f"{seed}: {fault}" for fault in found if fault not in known]
 
 
 def test_a_plan_in_which_something_raised_is_lawful() -> None:
