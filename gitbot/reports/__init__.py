@@ -12,7 +12,7 @@ from gitbot.reports.markdown_parts import says_owners
 from gitbot.reports.metrics import CATALOGUE, MetricValues, exposition, samples
 from gitbot.reports.registry import REPORTS, FindingReport, Shows, formats_of
 from gitbot.reports.sentence import where_to
-from gitbot.reports.table import columns, terminal
+from gitbot.reports.table import brief, columns, terminal
 from gitbot.reports.truncate import Section, cut_markdown, fit
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Superseded",
     "VmMove",
     "YearAhead",
+    "brief",
     "chart",
     "columns",
     "cut_markdown",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gitbot.model.plan.diagnosis import Outcome
-from gitbot.model.plan.plan import Hold, Move, MoveRef, NodeRef
+from gitbot.model.plan.plan import Hold, Move, MoveRef, NodeRef, PlacementPlan
 from gitbot.model.text.instants import format_instant
+from gitbot.model.text.wording import counted
 from gitbot.reports import escape
 from gitbot.reports.ansi import Paint, Style
 from gitbot.reports.conditions import Deadline
@@ -43,7 +44,7 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
         _moves(plan.moves, waits_of(diff), wide=wide),
         "".join(f"{escape.terminal(line)}\n" for line in short_drains(plan)),
         "".join(_hold(hold, paint, wide=wide) for hold in plan.holds),
-        _rules(diff),
+        _rules(diff, wide=wide),
         _waves(diff),
         *[_preview(preview, diff, paint) for preview in diff.previews],
         "".join(
@@ -51,6 +52,49 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
         ),
     ]
     return "\n".join(block for block in blocks if block)
+
+
+def brief(diff: Diff, *, colour: bool = False) -> str:
+    """The verdict, what happens and when, and the first of its findings, moves and holds."""
+    paint = Paint(colour=colour)
+    state = paint(escape.terminal(diff.verdict), _COLOURS[diff.state])
+    happens = [f"{diff.happens}."] if diff.happens else []
+    when = [f"{label}: {text}" for label, text in diff.lines if label in _WHEN]
+    said = [f"  {line}" for line in findings_text(diff.said, Paint()).splitlines()]
+    lines = (
+        *happens,
+        *when,
+        *_first(said, "lines"),
+        *_brief_plan(diff.plan),
+    )
+    for preview in diff.previews:
+        title = f"preview, not approved by a merge: {preview.title}"
+        lines = (*lines, title, *_brief_plan(preview.plan))
+    head = f"{escape.terminal(diff.plan.cluster)}: {state}: {diff.counts}\n"
+    return head + "".join(f"{escape.terminal(line.replace('`', ''))}\n" for line in lines)
+
+
+_WHEN = ("window", "estimate")
+
+
+def _brief_plan(plan: PlacementPlan) -> list[str]:
+    moves = [
+        f"  {move.vm.namespaced_name}: {move.source.node} -> {move.to.node}: {move.why}"
+        for move in plan.moves
+    ]
+    holds = [
+        f"  {hold.vm.namespaced_name} stays: {hold.reason} [{hold.code}]" for hold in plan.holds
+    ]
+    return [*_first(moves, "moves"), *_first(holds, "VMs that stay")]
+
+
+def _first(lines: list[str], what: str) -> list[str]:
+    if len(lines) <= _FEW:
+        return lines
+    return [*lines[: _FEW - 1], f"  and {len(lines) - _FEW + 1} more {what} (-v)"]
+
+
+_FEW = 3
 
 
 def _lines(diff: Diff) -> str:
@@ -137,7 +181,9 @@ def _some(reasons: str, *, wide: bool) -> str:
     return "; ".join(parts[:SHOWN_REASONS]) + f"; and {more} more (-o wide)"
 
 
-def _rules(diff: Diff) -> str:
+def _rules(diff: Diff, *, wide: bool) -> str:
+    """Rules that are broken or change; those that hold are one line, but for `wide`."""
+    told = [rule for rule in diff.plan.rules if wide or rule.before or rule.after]
     rows = [
         [
             rule.intent.id,
@@ -146,9 +192,13 @@ def _rules(diff: Diff) -> str:
             str(rule.after),
             "; ".join(rule.after_messages or rule.before_messages),
         ]
-        for rule in diff.plan.rules
+        for rule in told
     ]
-    return columns(["RULE", "ENFORCEMENT", "BEFORE", "AFTER", "MESSAGE"], rows)
+    table = columns(["RULE", "ENFORCEMENT", "BEFORE", "AFTER", "MESSAGE"], rows)
+    hold = len(diff.plan.rules) - len(told)
+    if not hold:
+        return table
+    return f"{table}{counted(hold, 'rule')} {'holds' if hold == 1 else 'hold'} before and after\n"
 
 
 def _waves(diff: Diff) -> str:

@@ -36,6 +36,7 @@ class Writing:
     name: str = ""
     note: str = ""
     dry_run: bool = False
+    verbose: bool = False
 
 
 def writing_options(function: F) -> F:
@@ -44,6 +45,7 @@ def writing_options(function: F) -> F:
     @click.option("--name", metavar="NAME", help="Name of the intent; default: a free one.")
     @click.option("--note", metavar="TEXT", help="Why, in words, for the reviewer.")
     @click.option("--dry-run", is_flag=True, help="Print the file and the plan; write nothing.")
+    @click.option("-v", "--verbose", is_flag=True, help="Show the whole plan, not its summary.")
     @click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
     @cluster_options
     @functools.wraps(function)
@@ -54,6 +56,7 @@ def writing_options(function: F) -> F:
             name=kwargs.pop("name") or "",
             note=kwargs.pop("note") or "",
             dry_run=kwargs.pop("dry_run"),
+            verbose=kwargs.pop("verbose"),
         )
         return function(writing=writing, **kwargs)
 
@@ -117,7 +120,8 @@ def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:
     if writing.dry_run:
         say(f"# {new.path(shell.cluster_name)}")
         click.echo(new.text, nl=False)
-    click.echo(shown(_before_merge(result), "table", colour=colour()), nl=False)
+    form = "table" if writing.verbose or writing.dry_run else "brief"
+    click.echo(shown(_before_merge(result), form, colour=colour()), nl=False)
     if result.fails():
         say("nothing was written: the pull request would be refused for these reasons", err=True)
         return 1

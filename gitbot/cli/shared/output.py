@@ -53,6 +53,8 @@ def shown(result: CheckResult, output: str, *, colour: bool, scope: Scope | None
             diff = narrowed(result, scope) if scope is not None else result.judged.diff
             if output == "name":
                 return "".join(f"{move.request}/{move.id}\n" for move in diff.plan.moves)
+            if output == "brief":
+                return reports.brief(diff, colour=colour)
             return reports.terminal(diff, colour=colour, wide=output == "wide")
 
 

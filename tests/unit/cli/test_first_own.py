@@ -103,6 +103,17 @@ def test_unknown_name_is_answered_with_what_there_is(
     assert (said.code, hint in said.err) == (2, True), said.text
 
 
+def test_move_and_drain_print_a_page_that_is_read_at_once(desk: Desk) -> None:
+    short = desk.gitbot("move", "jumpbox", "--away")
+    assert len(short.out.splitlines()) <= 12, short.text
+    assert "  customapp/jumpbox: kni-worker -> kni-worker" in short.out
+    whole = desk.gitbot("drain", "kni-worker4", "--cordon", "--verbose")
+    assert len(whole.out.splitlines()) > 12, whole.text
+    short = desk.gitbot("drain", "kni-worker2", "kni-worker4", "kni-worker6", "--cordon")
+    assert len(short.out.splitlines()) <= 12, short.text
+    assert "stays: " in short.out or " -> " in short.out
+
+
 def test_owners_approve_after_the_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     owned = f"{CONFIGURATION}  owners: [{{paths: [intents/iberia], namespaces: [customapp]}}]\n"
     with at_desk(tmp_path, monkeypatch, owned) as desk:
