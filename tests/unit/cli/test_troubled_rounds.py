@@ -19,6 +19,7 @@ from gitbot.adapters.kubernetes import Transport, transport
 from gitbot.adapters.kubernetes.transport import HttpAnswer
 from gitbot.cli.commands import reconcile as command
 from gitbot.simulation import write_kubeconfig
+from gitbot.simulation.http import watch_requests
 from tests.unit.cli.desk import Desk, at_desk
 
 Trouble = Callable[[Desk, pytest.MonkeyPatch], None]
@@ -110,7 +111,7 @@ class Rounds:
 
 
 def held_in(
-    rounds: Rounds, trouble: Trouble, tmp_path: Path, patch: pytest.MonkeyPatch
+    rounds: Rounds, trouble: Trouble, tmp_path: Path, patch: pytest.MonkeyPatch, *words: str
 ) -> list[tuple[int, int, int]]:
     """Descriptors, threads and temporary files at the end of each round."""
     (tmp_path / "temporary").mkdir()
@@ -120,7 +121,7 @@ def held_in(
     with at_desk(tmp_path, patch) as desk:
         trouble(desk, patch)
         gc.collect()
-        said = desk.gitbot("reconcile", "--watch")
+        said = desk.gitbot("reconcile", "--watch", *words)
     assert said.err.count("trying again in") == rounds.most, said.err[-2000:]
     return rounds.held
 
@@ -139,6 +140,16 @@ def test_a_round_in_trouble_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Trouble
 ) -> None:
     held = held_in(Rounds(6), trouble, tmp_path, monkeypatch)
+    assert grown(held) == []
+
+
+@pytest.mark.parametrize("trouble", [cluster_breaks_off, ledger_damaged, base_broken])
+def test_a_round_on_a_followed_cluster_leaves_no_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Trouble
+) -> None:
+    # the server, which runs in this process too, notices at a bookmark that no one reads it
+    monkeypatch.setattr(watch_requests, "BOOKMARK_SLICES", 1)
+    held = held_in(Rounds(6), trouble, tmp_path, monkeypatch, "--follow")
     assert grown(held) == []
 
 
