@@ -24,7 +24,7 @@ from gitbot.simulation.http import ApiServer, write_kubeconfig
 from gitbot.simulation.port import SimulatedPort
 from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.bench.synthetic_api import SyntheticApi
-from tests.contracts.cluster_scene import migration, small_cluster
+from tests.contracts.cluster_scene import migration, real_cluster, small_cluster
 from tests.controlplane.waiting import eventually
 
 NEVER = 3_600.0
@@ -56,6 +56,13 @@ class Followed:
 def following(url: str, folder: Path) -> Iterator[Followed]:
     """At the end no thread is left."""
     file = str(write_kubeconfig(folder / "kubeconfig", server=url, context="prod"))
+    with followed_by(file) as found:
+        yield found
+
+
+@contextmanager
+def followed_by(file: str) -> Iterator[Followed]:
+    """The cluster of a kubeconfig."""
     before = set(threading.enumerate())
     said: list[str] = []
     now = [1_000.0]
@@ -126,6 +133,29 @@ def test_view_is_a_fresh_list_after_random_changes(tmp_path: Path, seed: int) ->
                 for number in range(draw.randrange(1, 8)):
                     _change(draw, cluster, 10 * round_ + number)
             eventually(followed.shows_what_a_list_shows)
+
+
+@pytest.mark.controlplane
+def test_view_is_a_fresh_list_of_a_real_api_server(request: pytest.FixtureRequest) -> None:
+    """With the rights of deploy/rbac and no other."""
+    names = ("admin", "kubelets", "namespace", "kubevirt", "gitbot_kubeconfig")
+    admin, kubelets, namespace, _, file = (request.getfixturevalue(name) for name in names)
+    real_cluster(admin, kubelets, namespace)
+    draw, pods = random.Random(1), f"/api/v1/namespaces/{namespace}/pods"
+    with followed_by(str(file)) as followed:
+        assert followed.shows_what_a_list_shows()
+        for number in range(12):
+            if draw.random() < 0.7:
+                pod = _pod(f"pod-{number}", draw.choice(["n1", "n2"]))
+                pod["metadata"]["namespace"] = namespace
+                pod["spec"]["containers"][0]["image"] = "registry.example/launcher:1"
+                admin.request("POST", pods, pod)
+            else:
+                names = [each["metadata"]["name"] for each in admin.request("GET", pods)["items"]]
+                admin.request("DELETE", f"{pods}/{draw.choice(names)}")
+            if number % 4 == 3:
+                eventually(followed.shows_what_a_list_shows)
+        assert followed.said == []
 
 
 # The synthetic API
