@@ -94,5 +94,8 @@ class LazyFollowedCluster(LazyCluster[FollowedCluster]):
     def migrations_seen(self) -> tuple[KubernetesObject, ...]:
         return self._cluster().migrations_seen()
 
+    def require(self, seconds: int) -> None:
+        self._cluster().require(seconds)
+
     def distrust(self, kind: str) -> None:
         self._cluster().distrust(kind)

@@ -85,7 +85,7 @@ class Cluster(Protocol):
 
 
 class FollowedCluster(Cluster, Protocol):
-    """A cluster that is listed once and then watched: snapshots may be up to 90 seconds old.
+    """A cluster that is listed once and then watched: snapshots may be up to 5 minutes old.
 
     What these methods read, the server reads at that moment, unless they say otherwise.
     """
@@ -97,6 +97,9 @@ class FollowedCluster(Cluster, Protocol):
 
     def migrations_seen(self) -> tuple[KubernetesObject, ...]:
         """As list_migrations, as far as the watch has heard: only to know when to look again."""
+
+    def require(self, seconds: int) -> None:
+        """No kind of the next snapshot is older."""
 
     def distrust(self, kind: str) -> None:
         """Something of that kind is not as the last snapshot showed it.

@@ -151,8 +151,8 @@ def test_view_is_a_fresh_list_of_a_real_api_server(request: pytest.FixtureReques
                 pod["spec"]["containers"][0]["image"] = "registry.example/launcher:1"
                 admin.request("POST", pods, pod)
             else:
-                names = [each["metadata"]["name"] for each in admin.request("GET", pods)["items"]]
-                admin.request("DELETE", f"{pods}/{draw.choice(names)}")
+                found = [each["metadata"]["name"] for each in admin.request("GET", pods)["items"]]
+                admin.request("DELETE", f"{pods}/{draw.choice(found)}")
             if number % 4 == 3:
                 eventually(followed.shows_what_a_list_shows)
         assert followed.said == []
@@ -398,6 +398,20 @@ def test_distrusted_kind_is_current_at_the_next_look(tmp_path: Path) -> None:
         followed.now[0] += 1
         followed.view.distrust("Node")
         followed.now[0] += 1
+        assert len(followed.look().of("Node")) == 3
+
+
+def test_look_that_decides_may_ask_for_newer_kinds(tmp_path: Path) -> None:
+    def silent(kind: str, lines: Iterator[bytes]) -> Iterator[bytes]:
+        return (line for line in lines if kind != "Node")
+
+    with api() as server, following(server.url, tmp_path) as followed:
+        server.trouble = silent
+        followed.look()
+        server.put(_node("n3"))
+        followed.now[0] += 91
+        assert len(followed.look().of("Node")) == 2
+        followed.view.require(90)
         assert len(followed.look().of("Node")) == 3
 
 

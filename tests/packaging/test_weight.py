@@ -11,7 +11,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 8_127,
+    "adapters": 8_139,
     "audit": 1_762,
     "calendar": 1_529,
     "cli": 8_659,
@@ -25,7 +25,7 @@ ROOMS = {
     "model": 3_473,
     "planner": 7_522,
     "policy": 4_100,
-    "ports": 574,
+    "ports": 577,
     "published": 1_966,
     "rendering": 347,
     "reports": 3_333,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_536,
     "wiring": 1_190,
-    "workflows": 14_226,
+    "workflows": 14_230,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

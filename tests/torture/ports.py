@@ -1,7 +1,8 @@
 """The ports of one process: the shared cluster, ledger, repository and forge over its own line."""
 
+import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from gitbot.errors import (
     UnreachableError,
 )
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, name_of
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import KnownEvent
 from gitbot.model.ledger.ledger import Ledger
@@ -27,6 +28,14 @@ from tests.torture.wire import Line
 from tests.torture.witness import Witness
 from tests.torture.world import Look, World
 
+FRESH = 90  # seconds that a kind of a followed cluster may be old
+CURRENT = 0.4  # how often it is not
+KINDS = {
+    "Node": "nodes",
+    "VirtualMachineInstance": "instances",
+    "VirtualMachineInstanceMigration": "migrations",
+    "Pod": "pods",
+}
 OLD = 4  # changes by which an old list is behind
 
 
@@ -156,6 +165,64 @@ class ClusterPort:
         if ledger != "ledger":  # whose ledger it is: one world has one
             return
         self.line.write("anchor", lambda _: setattr(self.world, "anchor", head))
+
+
+@dataclass(eq=False)
+class FollowedPort(ClusterPort):
+    """A cluster that is followed: each kind is as it was at some moment of the last 90 seconds.
+
+    No kind goes back, and one that is distrusted is newer than that the next time.
+    """
+
+    chance: random.Random = field(default_factory=random.Random)
+    known: dict[str, int] = field(default_factory=dict)  # kind -> version
+
+    def snapshot(self) -> ClusterSnapshot:
+        now = self.line.read("snapshot", lambda _: self.world.look())
+        self.witness.looked(self.line.who)
+        looks = {kind: self._older(kind, now) for kind in KINDS}
+        return ClusterSnapshot(
+            cluster="prod",
+            taken_at=self.world.seconds,
+            objects={kind: getattr(look, KINDS[kind]) for kind, look in looks.items()},
+            digest="",
+            resource_version=str(min(look.version for look in looks.values())),
+        )
+
+    def _older(self, kind: str, now: Look) -> Look:
+        since = self.world.loop.now - 1000 * FRESH
+        able = [
+            look
+            for look in (*self.world.history, now)
+            if look.version >= self.known.get(kind, 0)
+            and (look is now or self.world.until[look.version] >= since)
+        ]
+        found = now if self.chance.random() < CURRENT else self.chance.choice(able)
+        self.known[kind] = found.version
+        return found
+
+    def get_node(self, node: str) -> KubernetesObject | None:
+        return self.line.read("node", lambda _: self.world.nodes.get(node))
+
+    def pods_on(self, node: str) -> tuple[KubernetesObject, ...]:
+        def answer(_: str) -> tuple[KubernetesObject, ...]:
+            pods = self.world.look().pods
+            return tuple(pod for pod in pods if at(pod, "spec", "nodeName", default="") == node)
+
+        return self.line.read("pods", answer)
+
+    def list_migrations(self) -> tuple[KubernetesObject, ...]:
+        """As the server reads it at that moment."""
+        return self.line.read("migrations", lambda _: self.world.look().migrations)
+
+    def migrations_seen(self) -> tuple[KubernetesObject, ...]:
+        return self.list_migrations()
+
+    def require(self, seconds: int) -> None:
+        assert seconds == FRESH
+
+    def distrust(self, kind: str) -> None:
+        self.known[kind] = self.world.look().version
 
 
 @dataclass(eq=False)

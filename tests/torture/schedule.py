@@ -112,6 +112,7 @@ class Schedule:
     uneven: bool = True  # calls take different times
     reports: bool = False  # on the forge: they cost more than all the rest of a pass
     lingers: int = 0  # seconds that launcher pods take to go; 0: the cluster shows no pods
+    followed: bool = False  # the cluster is listed once and then watched
 
     def __str__(self) -> str:
         bots = "; ".join(
@@ -122,6 +123,7 @@ class Schedule:
             f"seed {self.seed}: {self.scene}, attempts {self.attempts}, takes {self.takes} s, "
             f"done {self.done}, slots {self.slots}, window {self.window} s"
             f"{', anchored' if self.anchored else ''}{', finish' if self.finish else ''}"
+            f"{', followed' if self.followed else ''}"
             f"{'' if self.uneven else ', even'}{f', lingers {self.lingers} s' * bool(self.lingers)}"
         )
         lines = [head, f"  bots: {bots}"]

@@ -200,3 +200,18 @@ def test_two_thousand_schedules() -> None:
 def test_a_hundred_thousand_schedules() -> None:
     said = searched("tests.torture", "--seeds", "100000", "--jobs", "2", "--start", "2000")
     assert re.search(r"100000 runs, \d+ migrations created, 0 broken, 0 empty cells", said), said
+
+
+def test_schedules_on_a_followed_cluster_hold() -> None:
+    """Each kind of a look is as it was at some moment of the last 90 seconds."""
+    for seed in range(150):
+        played = play(replace(schedule_of(seed), followed=True))
+        assert not played.broken, (seed, played.broken)
+
+
+@pytest.mark.parametrize("seed", [15, 21])
+def test_conclusions_that_are_not_read_again_are_found(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apply_run, "events_as_shown", lambda *_: True)
+    assert play(replace(schedule_of(seed), followed=True)).broken

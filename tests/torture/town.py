@@ -12,6 +12,7 @@ from tests.torture.ports import (
     Branch,
     ClockPort,
     ClusterPort,
+    FollowedPort,
     ForgePort,
     LedgerPort,
     RepositoryPort,
@@ -98,15 +99,23 @@ class Town:
             return line.read("revision", lambda _: self._base_at(commit))
 
         say = (lambda progress: self.wire.say(f"{who}: {progress.text}")) if self.traced else None
+        world, witness, anchored = self.world, self.witness, self.schedule.anchored
+        cluster = ClusterPort(line=line, world=world, witness=witness, anchored=anchored)
+        followed = FollowedPort(
+            line=line,
+            world=world,
+            witness=witness,
+            anchored=anchored,
+            chance=random.Random(f"followed {self.schedule.seed} {who}"),
+        )
         return RunContext(
             cluster_name="prod",
             base_branch="main",
             repository=repository,
             forge=ForgePort(line=line, forge=self.forge),
             ledger_store=LedgerPort(line=line, branch=self.branch, witness=self.witness),
-            cluster=ClusterPort(
-                line=line, world=self.world, witness=self.witness, anchored=self.schedule.anchored
-            ),
+            cluster=followed if self.schedule.followed else cluster,
+            followed=followed if self.schedule.followed else None,
             clock=port,
             read_base=read_base,
             progress=say,

@@ -61,6 +61,7 @@ class World:
     version: int = 1
     finished: Callable[[], None] = lambda: None  # a migration has ended
     pods: Pods = field(init=False)
+    until: dict[int, int] = field(default_factory=dict)  # version -> when the next one followed
     _uids: int = 0
     _starts: dict[str, int] = field(default_factory=dict)
     _look: Look | None = None
@@ -94,6 +95,7 @@ class World:
     def changed(self) -> None:
         """Call it before a change: what was is kept for lists that are old."""
         self.history.append(self.look())
+        self.until[self.version] = self.loop.now
         self.version += 1
 
     # Migrations

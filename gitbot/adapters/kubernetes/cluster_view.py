@@ -29,7 +29,7 @@ from gitbot.errors import ClusterError, ClusterForbidden, SnapshotError
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.snapshot import RESOURCES, FollowedRows, KindReader, Rows, from_sorted
 
-FRESH = 90  # seconds
+FRESH = 300  # seconds; what acts asks for newer kinds
 MARK_EVERY = 15  # seconds; bookmarks come about once a minute
 _MARKS = 40
 PATIENCE = 2  # seconds until a kind that a step needs is listed instead
@@ -112,6 +112,12 @@ class ClusterView:
         with self._changed:
             if kind in self._kinds:
                 self._kinds[kind].needed = self._clock()
+
+    def require(self, seconds: int) -> None:
+        """The next look shows every kind as it was at most so many seconds ago."""
+        with self._changed:
+            for kind in self._kinds.values():
+                kind.needed = max(kind.needed, self._clock() - seconds)
 
     # Listing
 

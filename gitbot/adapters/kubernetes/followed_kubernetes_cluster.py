@@ -54,5 +54,8 @@ class FollowedKubernetesCluster(KubernetesCluster):
         rows = self._view.rows("VirtualMachineInstanceMigration")
         return self.list_migrations() if rows is None else tuple(rows)
 
+    def require(self, seconds: int) -> None:
+        self._view.require(seconds)
+
     def distrust(self, kind: str) -> None:
         self._view.distrust(kind)

@@ -35,6 +35,7 @@ from gitbot.model.ledger.events import (
 from gitbot.ports.cluster import FollowedCluster
 from gitbot.workflows.core.context import RunContext
 
+FRESH = 90  # seconds that a kind may be old in a look that decides
 INSTANCE, MIGRATION = "VirtualMachineInstance", "VirtualMachineInstanceMigration"
 
 
@@ -91,12 +92,13 @@ class _Shown:
                     return self._differs(MIGRATION)
                 return self._has_node(node) and self._has_pods(node, but=own)
             case DeleteMigration():
-                found = self.snapshot.find(MIGRATION, NamespacedName.parse(effect.name))
-                namespace = NamespacedName.parse(effect.name).namespace
-                vm = NamespacedName(
-                    namespace=namespace, name=str(at(found or {}, "spec", "vmiName", default=""))
+                name = NamespacedName.parse(effect.name)
+                vm = at(self.snapshot.find(MIGRATION, name) or {}, "spec", "vmiName", default="")
+                if not vm:
+                    return self._differs(MIGRATION)
+                return self._has_migration(effect.name) and self._has_place(
+                    f"{name.namespace}/{vm}"
                 )
-                return self._has_migration(effect.name) and self._has_place(str(vm))
             case SetUnschedulable():
                 return self._has_node(effect.node)
         return True

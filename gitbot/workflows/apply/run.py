@@ -31,7 +31,7 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import RequestId
-from gitbot.workflows.apply.as_shown import effect_as_shown, events_as_shown
+from gitbot.workflows.apply.as_shown import FRESH, effect_as_shown, events_as_shown
 from gitbot.workflows.apply.effects import (
     cordon,
     perform_effect,
@@ -226,6 +226,8 @@ def _run_step(run: PassState, *, start: bool) -> _NextLook:
     earlier, run.known = run.known, None
     if earlier is not None and _is_idle(run, earlier):
         return _NextLook.NOTHING
+    if shell.followed is not None:
+        shell.followed.require(FRESH)
     view = _view(run, shell.cluster.snapshot())
     if shell.interrupted():  # reading a large cluster takes long: begin nothing after it
         return _NextLook.NOTHING
