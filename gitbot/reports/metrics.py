@@ -1,4 +1,4 @@
-"""The metrics of a pass: names, types and labels.
+"""The metrics of a pass: names, types and labels, and their text for Prometheus.
 
 Names and units follow https://prometheus.io/docs/practices/naming/. Labels are bounded: no VM,
 node, request or reason is one, so the number of series does not grow with the cluster.
@@ -9,6 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+CLUSTER = "cluster"
+SECONDS = (5, 10, 20, 40, 60, 120, 300, 600, 1200, 1800, 3600)
+"""Upper bounds of the buckets of a duration; the last bucket is +Inf."""
 
 
 class MetricKind(StrEnum):
@@ -112,13 +121,54 @@ class MetricValues:
 
 def exposition(cluster: str, metrics: Iterable[MetricValues]) -> bytes:
     """The text of all metrics. What is not given is left out: an unknown value is never 0."""
-    from gitbot.reports.prometheus_text import metrics_text  # noqa: PLC0415 - quick --help
+    from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - quick --help
+    from prometheus_client.registry import Collector  # noqa: PLC0415
 
-    return metrics_text(cluster, metrics)
+    given = {item.name: item for item in metrics}
+    families = [_family(cluster, given[name]) for name in CATALOGUE if name in given]
+
+    class Given(Collector):
+        """The form in which prometheus_client takes values that somebody else counted."""
+
+        def collect(self) -> Iterable[Metric]:
+            return families
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Given())
+    return generate_latest(registry)
 
 
 def samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
     """Name, labels and value of each sample. Raises ValueError if the text has another form."""
-    from gitbot.reports.prometheus_text import text_samples  # noqa: PLC0415 - quick --help
+    from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
 
-    return text_samples(text)
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            yield sample.name, sample.labels, sample.value
+
+
+def _family(cluster: str, item: MetricValues) -> Metric:
+    from prometheus_client import core  # noqa: PLC0415 - quick --help
+
+    known = CATALOGUE[item.name]
+    if known.kind is MetricKind.HISTOGRAM:
+        found = core.HistogramMetricFamily(item.name, known.help, labels=[CLUSTER])
+        found.add_metric([cluster], _buckets(item.observed), sum(item.observed))
+        return found
+    is_counter = known.kind is MetricKind.COUNTER
+    family = core.CounterMetricFamily if is_counter else core.GaugeMetricFamily
+    labels = [CLUSTER, known.label] if known.label else [CLUSTER]
+    made: core.CounterMetricFamily | core.GaugeMetricFamily = family(
+        item.name, known.help, labels=labels
+    )
+    for label, value in sorted(item.values.items()):
+        made.add_metric([cluster, label] if known.label else [cluster], value)
+    return made
+
+
+def _buckets(observed: tuple[int, ...]) -> list[tuple[str, float]]:
+    """Cumulative counts by upper bound."""
+    counts = [0] * (len(SECONDS) + 1)
+    for seconds in observed:
+        counts[next((i for i, most in enumerate(SECONDS) if seconds <= most), len(SECONDS))] += 1
+    return list(zip((*map(str, SECONDS), "+Inf"), accumulate(counts), strict=True))
