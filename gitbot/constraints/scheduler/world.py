@@ -39,29 +39,29 @@ from gitbot.constraints.scheduler.verdicts import Judgement, NodeScore, NodeVerd
 from gitbot.constraints.scheduler.versions import LATER
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.model.caches import IdentityCache, LastValueCache
+from gitbot.model.caches import LastValueCache, RowCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.columns import Mask, Numbers
 from gitbot.model.cluster.node import Node
 from gitbot.model.cluster.pod import Pod
 
-_MOST_PODS = 50_000
 _FEW = 4  # up to one changed pod in so many, the last state is reused
-_pod = IdentityCache(Pod.from_object, most=_MOST_PODS)
+# Only the pods of the last snapshot: a process that watches reads others in every pass.
+_pods = RowCache(Pod.from_object)
 
 
 def _as_later(obj: KubernetesObject) -> Pod:
-    pod = _pod(obj)
+    pod = Pod.from_object(obj)
     later = pod.requests.later
     return pod if later is None else pod.replace(requests=later)
 
 
-_later_pod = IdentityCache(_as_later, most=_MOST_PODS)
+_later_pods = RowCache(_as_later)
 
 
 def _placed(snapshot: ClusterSnapshot, last: tuple[ClusterSnapshot, State] | None) -> State:
-    decoded = _pod if minor_of(snapshot) < LATER else _later_pod
-    pods = [decoded(obj) for obj in snapshot.of("Pod")]
+    decoded = _pods if minor_of(snapshot) < LATER else _later_pods
+    pods = decoded((obj,) for obj in snapshot.of("Pod"))
     state = _followed(snapshot, pods, last) or State(StandingFacts(snapshot))
     kept = frozenset(state.placed)
     for pod in pods:
