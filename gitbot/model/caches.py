@@ -35,10 +35,11 @@ class ContentCache(Generic[V]):
 class IdentityCache(Generic[V]):
     """Caches up to `most` results by the identity of their data, which it keeps alive meanwhile.
 
-    A snapshot stores data that many objects share once, so it is found without being read.
+    A snapshot stores data that many objects share once, so it is found without being read. Each
+    snapshot has its own, so a large cache keeps what a watching process read long ago.
     """
 
-    def __init__(self, make: Callable[..., V], *, most: int = 10_000) -> None:
+    def __init__(self, make: Callable[..., V], *, most: int = 1_000) -> None:
         self._make = make
         self._most = most
         self._known: dict[tuple[int, ...], tuple[tuple[Any, ...], V]] = {}

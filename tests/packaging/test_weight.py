@@ -22,7 +22,7 @@ ROOMS = {
     "intents": 5_617,
     "kubernetes": 507,
     "kubevirt": 3_051,
-    "model": 3_473,
+    "model": 3_474,
     "planner": 7_522,
     "policy": 4_100,
     "ports": 577,
