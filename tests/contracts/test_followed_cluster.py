@@ -7,8 +7,9 @@ are silent, late, out of order, replayed, cut and closed, and servers that know 
 import json
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -423,20 +424,39 @@ def test_closed_view_lists_again(tmp_path: Path) -> None:
         assert len(followed.look().of("Node")) == 3
 
 
+def test_sleep_of_the_machine_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A monotonic clock may stand still meanwhile, and so do the streams."""
+    count = time.clock_gettime
+
+    def silent(kind: str, lines: Iterator[bytes]) -> Iterator[bytes]:
+        return (line for line in lines if kind != "Node")
+
+    with api() as server, port_of(server, tmp_path) as port:
+        server.trouble = silent
+        port.snapshot()
+        server.put(_node("n3"))
+        assert len(port.snapshot().of("Node")) == 2
+        monkeypatch.setattr(time, "clock_gettime", lambda which: count(which) + 3_600)
+        assert len(port.snapshot().of("Node")) == 3
+
+
+@contextmanager
+def port_of(server: SyntheticApi, folder: Path) -> Iterator[FollowedKubernetesCluster]:
+    file = str(write_kubeconfig(folder / "kubeconfig", server=server.url, context="prod"))
+    port = FollowedKubernetesCluster(
+        name="prod",
+        transport=Transport(kubeconfig=file),
+        streaming=Transport(kubeconfig=file),
+        say=lambda _: None,
+    )
+    with closing(port):
+        yield port
+
+
 def test_port_reads_what_an_effect_rests_on(tmp_path: Path) -> None:
-    with api() as server:
-        file = str(write_kubeconfig(tmp_path / "kubeconfig", server=server.url, context="prod"))
-        port = FollowedKubernetesCluster(
-            name="prod",
-            transport=Transport(kubeconfig=file),
-            streaming=Transport(kubeconfig=file),
-            say=lambda _: None,
-        )
-        try:
-            snapshot = port.snapshot()
-            assert port.get_node("n1") == snapshot.of("Node")[0]
-            assert port.get_node("n9") is None
-            assert port.pods_on("n1") == tuple(snapshot.of("Pod"))
-            assert port.pods_on("n2") == port.migrations_seen() == ()
-        finally:
-            port.close()
+    with api() as server, port_of(server, tmp_path) as port:
+        snapshot = port.snapshot()
+        assert port.get_node("n1") == snapshot.of("Node")[0]
+        assert port.get_node("n9") is None
+        assert port.pods_on("n1") == tuple(snapshot.of("Pod"))
+        assert port.pods_on("n2") == port.migrations_seen() == ()

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
+from gitbot.adapters.clock import seconds_counted
 from gitbot.adapters.kubernetes.kind_stream import FollowedKind, KindStream, Marker, VersionMark
 from gitbot.adapters.kubernetes.snapshot_reader import (
     RESTARTS,
@@ -50,7 +51,7 @@ class ClusterView:
         streaming: Transport,
         *,
         say: Callable[[str], None],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = seconds_counted,
         mark_every: float = MARK_EVERY,
     ) -> None:
         self._name = name

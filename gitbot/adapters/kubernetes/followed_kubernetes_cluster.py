@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
+from gitbot.adapters.clock import seconds_counted
 from gitbot.adapters.kubernetes.cluster_view import ClusterView
 from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.snapshot_reader import UNFINISHED, list_all
@@ -29,7 +29,7 @@ class FollowedKubernetesCluster(KubernetesCluster):
         streaming: Transport,
         load: LoadSource | None = None,
         say: Callable[[str], None],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = seconds_counted,
     ) -> None:
         super().__init__(name=name, transport=transport, load=load)
         self._view = ClusterView(self.name, transport, streaming, say=say, clock=clock)

@@ -26,8 +26,8 @@ SHORT = 5  # seconds: a stream that lasted less counts as a failure
 class VersionMark:
     """A version that a consistent read showed.
 
-    `began` is when that read began (monotonic), `date` the server's clock in its answer. A kind
-    whose stream reached this version is known as it was at `began` or later.
+    `began` is when that read began (seconds counted), `date` the server's clock in its answer.
+    A kind whose stream reached this version is known as it was at `began` or later.
     """
 
     began: float
