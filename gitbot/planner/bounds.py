@@ -29,7 +29,7 @@ def bound(facts: ProblemIndex, drafts: Sequence[Draft], moves: Sequence[Move]) -
     """
     least = sum(draft.least for draft in drafts)
     proof = _proof(drafts) if least == len(moves) else OptimalityProof.NONE
-    if proof is OptimalityProof.NONE and facts.questions[False]:
+    if proof is OptimalityProof.NONE and facts.budget.cut:
         proof = OptimalityProof.CUT
     if least < len(moves):
         seconds = sorted(move.estimated_seconds for move in moves)[:least]

@@ -241,6 +241,7 @@ def hold_without_node(
     if board.onlooker.stopped():
         return hold(facts, request, vm, INTERRUPTED, asked=asked)
     nodes = board.refusals(vm, wish)
+    facts.budget.asked += facts.cost_of_rules(vm) * len(nodes)
     if board.choices(vm, wish) and next(board.steps(vm, wish), None) is not None:
         return hold(facts, request, vm, _not_beside(beside), asked=asked, nodes=nodes)
     found = summary(board, vm, wish, nodes)

@@ -19,6 +19,7 @@ from gitbot.model.plan.problem import Pin, PlacementProblem
 from gitbot.model.progress import PlanningProgress
 from gitbot.model.text.wording import first_of
 from gitbot.planner.assemble import rule_state
+from gitbot.planner.search.budget import SearchBudget
 
 MOST_TARGETS = 8
 """Domains that are tried for a group; each takes a whole plan."""
@@ -32,11 +33,13 @@ def with_groups(
     plan: PlacementPlan,
     make: Callable[[PlacementProblem], PlacementPlan],
     onlooker: PlanningProgress,
+    budget: SearchBudget,
 ) -> PlacementPlan:
     """The plan, or one that also moves groups whose VMs are all held; never worse otherwise.
 
-    If the onlooker asks to end, it is the plan found until then. The replay judges such a plan by
-    the rules as they are written, so what the search did is not part of the proof.
+    If the onlooker asks to end, or the budget is spent, it is the plan found until then. The replay
+    judges such a plan by the rules as they are written, so what the search did is not part of the
+    proof.
     """
     occupancy = Instances.of(problem.snapshot).occupancy()
     best, eased, failed = plan, problem, 0
@@ -47,7 +50,7 @@ def with_groups(
         for group in kept_together(rule, occupancy):
             most = MOST_TARGETS if failed < MOST_FAILED else 1
             for target in _targets(eased, group)[:most] if group.vms <= held else ():
-                if onlooker.stopped():
+                if onlooker.stopped() or budget.spent():
                     return best
                 rules = list(eased.rules)
                 rules[number] = moving_as_one(rules[number], group, target)

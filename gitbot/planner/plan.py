@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -31,6 +30,7 @@ from gitbot.planner.proofs.prove import with_proofs
 from gitbot.planner.remedies import with_remedies
 from gitbot.planner.schedule.schedule import schedule
 from gitbot.planner.schedule.timing import first_chance
+from gitbot.planner.search.budget import SearchBudget
 from gitbot.planner.search.greedy import effort
 from gitbot.planner.state.plan_state import PlanState
 from gitbot.planner.state.undo_path import state_of
@@ -92,27 +92,28 @@ def _without_goals(problem: PlacementProblem, left: LeftOut) -> PlacementPlan:
 
 def _attempt(problem: PlacementProblem, onlooker: PlanningProgress, left: LeftOut) -> PlacementPlan:
     def make(eased: PlacementProblem) -> PlacementPlan:
-        return _alone(eased, onlooker, questions, left)
+        return _alone(eased, onlooker, budget, left)
 
-    questions = Counter[bool]()  # one budget for all that is tried
+    # one for all that is tried
+    budget = SearchBudget.of(len(problem.snapshot.of("VirtualMachineInstance")))
     plan = make(problem)
     if onlooker.stopped() or Extra.GROUPS in left.extras:
         return plan
-    with planning(extra=Extra.GROUPS):
+    with planning(extra=Extra.GROUPS), budget.for_better():
         if any(hold.code in STUCK for hold in plan.holds):
-            plan = with_groups(problem, plan, make, onlooker)
-        return plan if onlooker.stopped() else with_remedies(problem, plan, make)
+            plan = with_groups(problem, plan, make, onlooker, budget)
+        return plan if onlooker.stopped() else with_remedies(problem, plan, make, budget)
 
 
 def _alone(
     problem: PlacementProblem,
     onlooker: PlanningProgress,
-    questions: Counter[bool],
+    budget: SearchBudget,
     left: LeftOut,
 ) -> PlacementPlan:
     """The plan in which each move keeps every rule."""
     index = ProblemIndex.of(problem)
-    facts = replace(index, questions=questions, unordered=set(left.moves))
+    facts = replace(index, budget=budget, unordered=set(left.moves))
     board = PlanState.of(facts)
     late = left.moves
     apart = [held(facts, goal) for goal in problem.goals if goal.request.id in left.requests]
@@ -144,7 +145,7 @@ def _draft_all(board: PlanState, late: Late, left: LeftOut) -> list[Draft]:
     """The drafts of all goals in their order. If some fall short, the best of several orders wins.
 
     The orders: healings so that each leaves room for the next, those that fell short last, or
-    first, and all MigrationRequests as one.
+    first, and all MigrationRequests as one. None is tried once the searches' budget is spent.
     """
     problem = board.facts.problem
     asked = (goal for goal in problem.goals if goal.request.id not in left.requests)
@@ -152,16 +153,31 @@ def _draft_all(board: PlanState, late: Late, left: LeftOut) -> list[Draft]:
     drafts, short = _in_order(board, [(goal,) for goal in goals], late)
     if not short or Extra.ORDERS in left.extras:
         return drafts
-    found = [drafts]
-    with planning(extra=Extra.ORDERS):
-        for order, wide in _healings_in_order(board, goals, late):
-            found.append(_in_order(board, order, late, wide=wide)[0])
-        for order in _other_orders(goals, short):
-            drafts = min(found, key=lambda each: _cost(board, each))
-            if len(found) > 1 and len(goals) > FEW and not any(draft.holds for draft in drafts):
-                break
-            found.append(_in_order(board, order, late)[0])
-        return min(found, key=lambda each: _cost(board, each))
+    with planning(extra=Extra.ORDERS), board.facts.budget.for_better():
+        return min(
+            _drafts_by_order(board, drafts, goals, short, late),
+            key=lambda each: _cost(board, each),
+        )
+
+
+def _drafts_by_order(
+    board: PlanState,
+    first: list[Draft],
+    goals: Sequence[Goal],
+    short: set[str],
+    late: Late,
+) -> list[list[Draft]]:
+    found, budget = [first], board.facts.budget
+    healings = _healings_in_order(board, goals, late)
+    while not budget.spent() and (another := next(healings, None)) is not None:
+        found.append(_in_order(board, another[0], late, wide=another[1])[0])
+    for order in _other_orders(goals, short):
+        drafts = min(found, key=lambda each: _cost(board, each))
+        few = len(goals) <= FEW or any(draft.holds for draft in drafts)
+        if budget.spent() or (len(found) > 1 and not few):
+            break
+        found.append(_in_order(board, order, late)[0])
+    return found
 
 
 def _rank(goal: Goal, now: int) -> tuple[int, int, int]:

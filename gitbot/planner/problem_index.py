@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +25,7 @@ from gitbot.model.plan.diagnosis import Check
 from gitbot.model.plan.plan import NodeRef, VmRef
 from gitbot.model.plan.problem import PlacementProblem, Target
 from gitbot.planner.load_aware import LoadAware
+from gitbot.planner.search.budget import SearchBudget
 
 Held = Mapping[NamespacedName, Mapping[str, int]]
 """By VM: resource and amount."""
@@ -61,8 +61,7 @@ class ProblemIndex:
     """The moves that found no order in an earlier round, or that raised: request id and VM."""
     searched: dict[object, Any] = field(default_factory=dict)
     """What exact searches found, by what they were asked."""
-    questions: Counter[bool] = field(default_factory=Counter)
-    """How much the exact searches asked that came to their end, and those that did not."""
+    budget: SearchBudget = field(default_factory=lambda: SearchBudget.of(0))
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> ProblemIndex:
@@ -92,6 +91,10 @@ class ProblemIndex:
             numbers = rules_by_vm(self.rules).get(vm, ())
             known = self.ruled[vm] = tuple(self.rules[number] for number in numbers)
         return known
+
+    def cost_of_rules(self, vm: NamespacedName) -> int:
+        """What it costs of the budget to look at who keeps a VM off a node: it looks at members."""
+        return 8 + sum(len(rule.members) for rule in self.rules_over(vm)) // 4
 
     def alike(self, rule: RuleConstraint, node: str) -> frozenset[str]:
         """The nodes that a rule treats as this one."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gitbot.model.plan.plan import Hold, OptimalityProof, PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Goal, MoveVms, Pin, PlacementProblem
+from gitbot.planner.search.budget import SearchBudget
 
 TRIALS = 4
 """Requests of a plan for which a remedy is tried; each takes a whole plan."""
@@ -28,6 +29,7 @@ def with_remedies(
     problem: PlacementProblem,
     plan: PlacementPlan,
     make: Callable[[PlacementProblem], PlacementPlan],
+    budget: SearchBudget,
 ) -> PlacementPlan:
     """The plan, in which holds say what a plan has shown to help, or that it does not.
 
@@ -39,7 +41,7 @@ def with_remedies(
     helped: dict[str, PlacementPlan] = {}
     for request in asking[: TRIALS if few else 0]:
         goals = tuple(_eased(g) if g.request.id == request else g for g in problem.goals)
-        if goals != problem.goals:
+        if goals != problem.goals and not budget.spent():
             helped[request] = make(replace(problem, goals=goals))
     holds = (
         hold if hold.request in _whole(problem) else _told(plan, hold, helped)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gitbot.constraints.rules.rule_parts import NodePart
-from gitbot.constraints.rules.worsening import monotone, signature
+from gitbot.constraints.rules.worsening import amounts, monotone, signature
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.constraint import Occupancy, RuleConstraint
 
@@ -99,7 +99,7 @@ class _UnsatisfiableCoreSearch:
         `depth` grows up to the number of VMs, and each node that is tried uses up a state.
         """
         if depth == len(self._order):
-            return not any(rule.breaches(places) for rule in self._final)
+            return not any(amounts(rule, places) for rule in self._final)
         vm = self._order[depth]
         for node in (self._homes[vm], *self._nodes):
             if self._left <= 0:
@@ -113,7 +113,7 @@ class _UnsatisfiableCoreSearch:
     def _keeps(self, places: Occupancy, vm: NamespacedName, node: str) -> bool:
         """Whether the rules that further VMs cannot repair hold with the VM on the node."""
         there = {**places, vm: frozenset({node})}
-        return not any(monotone(rule) and rule.breaches(there) for rule in self._over[vm])
+        return not any(monotone(rule) and amounts(rule, there) for rule in self._over[vm])
 
 
 def _about_nodes(rule: RuleConstraint) -> bool:

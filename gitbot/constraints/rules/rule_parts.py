@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol
 from gitbot.constraints.rules.domains import Domains, domain_words, people
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster.scheduling import SpreadConstraint
+from gitbot.model.grouping import grouped
 from gitbot.model.plan.constraint import Occupancy
 
 _NOWHERE: frozenset[str] = frozenset()
@@ -46,13 +47,16 @@ class _Tally:
 
     @classmethod
     def of(cls, peers: Peers, column: Mapping[str, str], occupancy: Occupancy) -> _Tally:
-        places = [held for vm in peers.vms if (held := occupancy.get(vm))]
+        places = Counter(map(occupancy.get, peers.vms))  # many share one
+        by_value = Counter[str]()
+        for held, count in places.items():
+            for value in {column.get(node) for node in held or ()}:
+                if value:
+                    by_value[value] += count
         return cls(
             column=column,
-            by_value=Counter(
-                value for held in places for value in {column.get(node) for node in held} if value
-            ),
-            present=len(places),
+            by_value=by_value,
+            present=sum(count for held, count in places.items() if held),
             fixed=frozenset(column[node] for node in peers.fixed if node in column),
         )
 
@@ -161,7 +165,18 @@ class AffinityPart(_TermPart):
     """
 
     first: frozenset[NamespacedName] = frozenset()
+    alike: tuple[tuple[NamespacedName, ...], ...] = field(init=False, compare=False)
+    """The subjects, in groups that need the same company."""
     monotone: ClassVar[bool] = False  # it gets worse when a companion leaves
+
+    def __post_init__(self) -> None:
+        _TermPart.__post_init__(self)
+        needs = ((self._needs(vm), vm) for vm in self.terms)
+        object.__setattr__(self, "alike", tuple(grouped(needs).values()))
+
+    def _needs(self, vm: NamespacedName) -> object:
+        terms = self.terms[vm]
+        return *map(id, terms), *[vm in peers.vms for peers in terms], vm in self.first
 
     def misses(self, occupancy: Occupancy) -> Iterator[PartBreach]:
         for vm in sorted(self._lonely(occupancy)):
@@ -180,15 +195,14 @@ class AffinityPart(_TermPart):
         if self._all_near(occupancy):
             return
         tallies: dict[int, _Tally] = {}  # by the id of the peers, which many subjects share
-        known: dict[object, bool] = {}
-        for vm, terms in self.terms.items():
-            if nodes := occupancy.get(vm):
-                itself = tuple([vm in peers.vms for peers in terms])
-                alike = id(terms), itself, vm in self.first, nodes
-                near = known.get(alike)
+        for vms in self.alike:
+            known: dict[frozenset[str] | None, bool] = {None: True}
+            for vm in vms:
+                held = occupancy.get(vm)
+                near = known.get(held)
                 if near is None:
-                    near = all(self._near(vm, node, occupancy, tallies) for node in nodes)
-                    known[alike] = near
+                    near = all(self._near(vm, node, occupancy, tallies) for node in held or ())
+                    known[held] = near
                 if not near:
                     yield vm
 

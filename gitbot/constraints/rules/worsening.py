@@ -134,7 +134,9 @@ def worsened(
     for before, after in _changes(len(moves), only_starts=monotone(rule)):
         then = look(after)
         first = look(before) if then else None  # no breach afterwards: the usual case
-        if first is not None and then and any(then[key] > first.get(key, 0) for key in then):
+        if first is None or not then or then.items() <= first.items():  # the quick test
+            continue
+        if any(amount > first.get(key, 0) for key, amount in then.items()):
             seen = [
                 breaches_by_key(rule, places_during(places, moves, at)) for at in (before, after)
             ]

@@ -43,6 +43,11 @@ ALIKE, TRIES = 2, 60
 SWAPS = 12
 """Nodes that rules of other VMs close, on which we try to move those VMs."""
 
+COST_OF_TRY = 5
+"""What it costs of the budget to try a VM on all nodes. Each resident of a node on which it tries
+to make room costs 1.
+"""
+
 LARGE = 40
 """Large VMs that are asked to leave for good, one after the other."""
 
@@ -72,6 +77,7 @@ class Chains:
         self.task = task
         self.wide = wide
         self.steps: list[Step] = []
+        self._budget = board.facts.budget
         self._asked: dict[NamespacedName, Mapping[str, int]] = {}
         self._closed = mask_of(board, task.aside.closed if task.aside is not None else ())
         self._cleared = np.zeros(len(board.nodes), dtype=bool)  # by the chain so far: no targets
@@ -81,7 +87,7 @@ class Chains:
     def settle(self, vm: NamespacedName) -> bool:
         """Move an asked VM to where it is content, and others aside if necessary."""
         wish, wanted = self.task.wishes[vm], self._masks[self.task.content[vm]]
-        self._tries = TRIES
+        self._tries = 0 if self._budget.spent() else TRIES
         if self.wide and self._go_for_large(vm, wish, wanted):
             return True
         return self._go(vm, wish, wanted, DEPTH, frozenset()) or self._park(vm, wish, wanted)
@@ -123,6 +129,7 @@ class Chains:
         self, vm: NamespacedName, wish: TargetPolicy, wanted: Mask, depth: int, fixed: Vms
     ) -> bool:
         """Move a VM to the tightest wanted node; if none takes it, make others step aside."""
+        self._budget.asked += COST_OF_TRY
         step = self._fitting(vm, wish, wanted)
         if step is not None:
             self._take(step)
@@ -138,7 +145,7 @@ class Chains:
         options = self._options(vm, wish, wanted, fixed)
         for deep, option in product(range(depth), options):
             self._tries -= 1
-            if self._tries < 0:
+            if self._tries < 0 or self._budget.spent():
                 return False
             if self._clear(option, deep, fixed):
                 step = self._fitting(vm, wish, mask_of(self.board, (option.node,)))
@@ -244,6 +251,7 @@ class Chains:
         board = self.board
         found: list[_Option] = []
         for number in _nearest(wanted, lacks)[:SWAPS]:
+            self._budget.asked += board.facts.cost_of_rules(vm)
             node = board.nodes[number]
             there = blockers(board, vm, node, wish, lambda it: it not in fixed and self._free(it))
             if not there:
@@ -276,6 +284,7 @@ class Chains:
         if not missing:
             yield _Option(rank=(0, 0), node=node, leavers=())
             return
+        self._budget.asked += len(held_on(self.board, node))
         sizes = {vm: size for vm, size in held_on(self.board, node).items() if vm not in fixed}
         if any(_most(sizes.values(), name) < amount for name, amount in missing):
             return

@@ -33,9 +33,6 @@ WORST: Cost = (1 << 62, 0, 0)
 QUESTIONS = 75_000
 """Approximate evaluation budget of one search; deterministic across machines."""
 
-PLAN_QUESTIONS = 80_000
-"""The budget of all searches of one plan: one to two seconds."""
-
 COST_OF_UNKNOWN = 10
 """An answer that is not cached costs so many units of the budget."""
 
@@ -100,13 +97,16 @@ def shortest(
     """The sequence of least cost, if that is below `below`. Ties are broken by the offers' order.
 
     The measures see the places of the VMs in `scope`. Every sequence leaves at least `left` undone.
-    After QUESTIONS evaluations, or PLAN_QUESTIONS with those of earlier searches for the plan, it
-    returns the best sequence seen, unproven.
+    After QUESTIONS evaluations, or at the end of the plan's budget, it returns the best sequence
+    seen, unproven.
     """
     with board.trial():
         search = _Search(board, movers, legs, tuple(scope), below=below, left=left)
         found = search.run()
-    board.facts.questions[found.proven] += search.asked
+    budget = board.facts.budget
+    budget.exact += search.asked
+    budget.asked += search.asked
+    budget.cut |= not found.proven
     return found
 
 
@@ -130,7 +130,7 @@ class _Search:
         self.queue: list[_SearchNode] = []
         self.tickets = 0
         self.asked = 0
-        self.limit = min(QUESTIONS, PLAN_QUESTIONS - board.facts.questions.total())
+        self.limit = min(QUESTIONS, board.facts.budget.most - board.facts.budget.exact)
         self.trail = UndoPath(board)
         self.openings = Openings(board, movers)
         self.memory = [board.memory(vm) for vm in movers]
@@ -189,14 +189,17 @@ class _Search:
             self._push((*path, ()), state, cost, floor)
 
     def _move(self, way: _SearchNode, cost: Cost, number: int) -> None:
-        room, here = self.openings.room(way.state), way.state
+        room, here, numbers = self.openings.room(way.state), way.state, self.board.number
         for place, memory in enumerate(self.memory):
             after = (cost[0], cost[1] + 1, cost[2] + memory)
             found: dict[int, tuple[State, int]] = {}
-            for node, index in self.reach(number, place):
-                if node == here[place] or not room(place, index):
-                    continue
-                state = (*here[:place], node, *here[place + 1 :])
+            left = room(place) & self.reach(number, place)
+            if here[place] in numbers:
+                left &= ~(1 << numbers[here[place]])
+            while left:
+                index = (left & -left).bit_length() - 1
+                left &= left - 1
+                state = (*here[:place], self.board.nodes[index], *here[place + 1 :])
                 if self._new((number, False, state), after):
                     self.asked += 1
                     floor = after[1] + self._least(number, state, after[0])
@@ -276,7 +279,8 @@ class _Search:
 
     def _open_to(self, leg: int, place: int, offer: int) -> frozenset[int]:
         offers = self._offers(leg, place)[offer : offer + 1]
-        return frozenset(number for _, number in self.openings.reach(place, offers))
+        reached = self.openings.reach(place, offers)
+        return frozenset(n for n in range(len(self.board.nodes)) if reached >> n & 1)
 
     def _offers(self, number: int, place: int) -> Sequence[Offer]:
         return self.legs[number].offers(self.movers[place])

@@ -26,6 +26,7 @@ class Openings:
         self.start: State = board.key(movers)
         self._board, self._movers = board, movers
         self._number = board.number
+        self._everywhere = (1 << len(board.nodes)) - 1
         asks = [board.asks(vm) for vm in movers]
         held = [
             held_on(board, node).get(vm, {}) if node in board.number else {}
@@ -48,27 +49,35 @@ class Openings:
                 self._asks.append(asked)
                 self._stays.append(list(map(min, asked, holds)))
 
-    def reach(self, place: int, offers: Sequence[Offer]) -> list[tuple[str, int]]:
-        """The nodes, with numbers, that would take a mover for some offer if they were empty."""
+    def reach(self, place: int, offers: Sequence[Offer]) -> int:
+        """The nodes that would take a mover for some offer if they were empty, as bits."""
         board, vm = self._board, self._movers[place]
         large = board.transit.world.fits_if_empty(board.transit.target_pod(vm))
         open_: set[str] = set()
         for wish, but in offers:
             open_ |= board.facts.matching(wish.target) - wish.closed.keys() - but
-        return [(node, n) for n, node in enumerate(board.nodes) if large[n] and node in open_]
+        return sum(1 << n for n, node in enumerate(board.nodes) if large[n] and node in open_)
 
-    def room(self, state: State) -> Callable[[int, int], bool]:
-        """Whether a mover fits on a node, both by number, with the movers in these places."""
-        now: list[tuple[list[int], list[int]]] = []
+    def room(self, state: State) -> Callable[[int], int]:
+        """The nodes with room for a mover, as bits, with the movers in these places."""
+        now: list[list[int]] = []
         for free, asks, stays in zip(self._free, self._asks, self._stays, strict=True):
             left = free.copy()
             for place, node in enumerate(state):
                 if node in self._number:
                     home = node == self.start[place]
                     left[self._number[node]] -= stays[place] if home else asks[place]
-            now.append((asks, left))
+            now.append([max(amount, 0) for amount in left])
+        known: dict[tuple[int, ...], int] = {}  # many movers ask for the same
 
-        def fits(place: int, node: int) -> bool:
-            return all(asks[place] <= max(left[node], 0) for asks, left in now)
+        def fits(place: int) -> int:
+            wanted = tuple([asks[place] for asks in self._asks])
+            found = known.get(wanted)
+            if found is None:
+                found = self._everywhere
+                for amount, left in zip(wanted, now, strict=True):
+                    found &= sum(1 << node for node, free in enumerate(left) if amount <= free)
+                known[wanted] = found
+            return found
 
         return fits

@@ -16,8 +16,9 @@ from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
 from gitbot.model.plan.plan import OptimalityProof
 from gitbot.model.plan.problem import EmptyNodes, HealRule, PlacementProblem
 from gitbot.model.text.names import IntentRef
+from gitbot.planner import plan
 from gitbot.planner.problem_index import ProblemIndex
-from gitbot.planner.search import exact
+from gitbot.planner.search import budget, exact
 from gitbot.planner.search.move_cache import KnownMoves
 from gitbot.planner.search.reachability import Openings
 from gitbot.planner.state.plan_state import PlanState
@@ -125,10 +126,31 @@ def test_searches_of_one_plan_share_a_budget_and_a_plan_that_is_cut_says_so(
         return found
 
     monkeypatch.setattr(exact._Search, "run", counted)
-    monkeypatch.setattr(exact, "PLAN_QUESTIONS", 2_000)
+    monkeypatch.setattr(budget, "PLAN_QUESTIONS", 2_000)
+    monkeypatch.setattr(budget, "OF_VM", 0)
     case = full()
     cut = planned(case)
     assert len(asked) > 1
     assert sum(asked) < 2_000 + len(asked) * NODES * len(case.snapshot.of("Pod"))
     assert (cut.bound.proof, replay(case, cut)) == (OptimalityProof.CUT, ())
     assert objective(cut).endswith("the search ended at its budget: a better plan may exist")
+
+
+def test_a_plan_that_has_spent_its_budget_tries_no_other_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    orders, in_order = Counter[str](), plan._in_order
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        orders["tried"] += 1
+        return in_order(*arguments, **options)
+
+    monkeypatch.setattr(plan, "_in_order", counted)
+    case = problem_of(tiny(47))
+    planned(case)
+    assert orders.total() == 4
+    orders.clear()
+    monkeypatch.setattr(budget, "PLAN_QUESTIONS", 1)
+    monkeypatch.setattr(budget, "OF_VM", 0)
+    cut = planned(case)
+    assert (cut.bound.proof, orders.total()) == (OptimalityProof.CUT, 1)
