@@ -1,5 +1,7 @@
 """What is remembered of snapshots: made once, never shared where it changes."""
 
+import gc
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +12,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.caches import IdentityCache, LastValueCache, RowCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.pod import Pod
 from gitbot.snapshot import from_objects
 
 POD: KubernetesObject = {
@@ -118,3 +121,18 @@ def test_instances_are_made_once_of_a_snapshot() -> None:
     snapshot = from_objects("prod", [NODE, POD], 0)
     assert Instances.of(snapshot) is Instances.of(snapshot)
     assert Instances.of(from_objects("prod", [NODE, POD], 0)) is not Instances.of(snapshot)
+
+
+def test_pods_of_former_snapshots_are_kept_by_nothing() -> None:
+    """A process that watches reads new objects in every pass."""
+
+    def kept(number: int) -> int:
+        pods = [
+            {**deepcopy(POD), "metadata": {"namespace": "db", "name": f"{number}-{index}"}}
+            for index in range(20)
+        ]
+        World.of(from_objects("prod", [NODE, *pods], 0))
+        gc.collect()
+        return sum(isinstance(item, Pod) for item in gc.get_objects())
+
+    assert kept(1) == kept(2) == kept(3)
