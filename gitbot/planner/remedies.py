@@ -16,13 +16,20 @@ LARGE = 200_000
 """VMs times nodes from which on none is tried."""
 
 _WORDS = {
-    "unsafe-landing": ("write pin: Node", "pin: Node alone does not help"),
+    "unsafe-landing": (
+        "write pin: Node",
+        "pin: Node alone does not help",
+        "pin: Node may help: that was not searched to its end",
+    ),
     "blocked-node": (
         "notMigratable: LeaveRunning empties a node except for such VMs",
         "make a place for it, or change what keeps it there",
+        "make a place for it, or change what keeps it there",
     ),
 }
-"""What a person may do about a hold of this code, and what is true if that does not help."""
+"""What a person may do about a hold of this code; what is true if that does not help, and if it is
+not known whether it does.
+"""
 
 
 def with_remedies(
@@ -38,11 +45,12 @@ def with_remedies(
     size = len(problem.snapshot.of("Node")) * len(problem.snapshot.of("VirtualMachineInstance"))
     few = size < LARGE and plan.bound.proof is not OptimalityProof.CUT
     asking = sorted({hold.request for hold in plan.holds if hold.code in _WORDS} - _whole(problem))
-    helped: dict[str, PlacementPlan] = {}
-    for request in asking[: TRIALS if few else 0]:
+    helped: dict[str, PlacementPlan | None] = {}
+    for number, request in enumerate(asking):
         goals = tuple(_eased(g) if g.request.id == request else g for g in problem.goals)
-        if goals != problem.goals and not budget.spent():
-            helped[request] = make(replace(problem, goals=goals))
+        if goals != problem.goals:
+            tried = few and number < TRIALS and not budget.spent()
+            helped[request] = make(replace(problem, goals=goals)) if tried else None
     holds = (
         hold if hold.request in _whole(problem) else _told(plan, hold, helped)
         for hold in plan.holds
@@ -66,15 +74,16 @@ def _eased(goal: Goal) -> Goal:
             return goal
 
 
-def _told(plan: PlacementPlan, hold: Hold, helped: dict[str, PlacementPlan]) -> Hold:
+def _told(plan: PlacementPlan, hold: Hold, helped: dict[str, PlacementPlan | None]) -> Hold:
     words = _WORDS.get(hold.code)
     if words is None:
         return hold
     found = helped.get(hold.request)
-    helps, other = words
-    moves = found is not None and _moves(plan, found, hold)
-    remedy = helps if moves else other
-    return replace(hold, hint=f"{remedy}; {hold.hint}" if hold.hint else remedy)
+    helps, other, unknown = words
+    if found is None or not _moves(plan, found, hold):
+        whole = found is not None and found.bound.proof is not OptimalityProof.CUT
+        helps = other if whole or hold.request not in helped else unknown
+    return replace(hold, hint=f"{helps}; {hold.hint}" if hold.hint else helps)
 
 
 def _moves(plan: PlacementPlan, found: PlacementPlan, hold: Hold) -> bool:

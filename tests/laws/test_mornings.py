@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from gitbot.planner.search import budget
 from tests.doubles.problems import node, vm
 from tests.laws.mornings import API, Morning, morning
 from tests.laws.mornings_checker import Answer, faults
@@ -89,6 +90,21 @@ def test_no_plan_of_very_many_mornings_has_a_fault(first: int) -> None:
 
 def test_a_remedy_that_is_offered_helps() -> None:
     assert [line for seed in (0, 30, 34, 78) for line in useless(morning(seed, most=6))] == []
+
+
+def test_a_remedy_that_was_not_tried_is_not_said_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hints() -> list[str]:
+        found = (hold["hint"] for hold in answered(morning(0, most=6))["holds"])
+        return [hint for hint in found if "pin: Node" in hint]
+
+    known = hints()
+    monkeypatch.setattr(budget, "PLAN_QUESTIONS", 0)
+    monkeypatch.setattr(budget, "OF_VM", 0)
+    unknown = hints()
+    assert known
+    assert all(hint.startswith("write pin: Node") for hint in known)
+    assert unknown
+    assert all(hint.startswith("pin: Node may help") for hint in unknown)
 
 
 @pytest.mark.slow
