@@ -25,9 +25,6 @@ from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.names import VM_TERMS, IntentRef
 from gitbot.model.text.wording import first_of
 
-_MOST_STATES = 5_000  # with more states the search gives up and reports nothing
-_MOST_MEMBERS = 64
-_SAMPLE = 100  # nodes, roughly
 _MOST_DEMANDS = 1_000  # of VMs about nodes; equal ones share one set
 _MOST_SETS = 4  # for one broken rule
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.constraint import Breach, RuleConstraint
-from gitbot.model.plan.plan import Bound, Move, OptimalityProof
+from gitbot.model.plan.plan import Bound, Move, OptimalityProof, PlacementPlan
 from gitbot.planner.plan_types import Draft, Planned, TargetPolicy
 from gitbot.planner.problem_index import ProblemIndex
 from gitbot.planner.search.chains import held_on
@@ -36,6 +37,13 @@ def bound(facts: ProblemIndex, drafts: Sequence[Draft], moves: Sequence[Move]) -
         most = max([-(-sum(seconds) // facts.problem.limits.slots), *seconds[-1:]])
         return Bound(moves=least, seconds=most, proof=proof)
     return Bound(moves=least, seconds=_seconds(facts, moves), proof=proof)
+
+
+def as_cut(plan: PlacementPlan) -> PlacementPlan:
+    """The plan, if what came after it was cut: what was proven of it before stays so."""
+    if plan.bound.proof is not OptimalityProof.NONE:
+        return plan
+    return replace(plan, bound=replace(plan.bound, proof=OptimalityProof.CUT))
 
 
 def _proof(drafts: Sequence[Draft]) -> OptimalityProof:

@@ -19,6 +19,7 @@ from gitbot.model.plan.problem import Pin, PlacementProblem
 from gitbot.model.progress import PlanningProgress
 from gitbot.model.text.wording import first_of
 from gitbot.planner.assemble import rule_state
+from gitbot.planner.bounds import as_cut
 from gitbot.planner.search.budget import SearchBudget
 
 MOST_TARGETS = 8
@@ -51,7 +52,7 @@ def with_groups(
             most = MOST_TARGETS if failed < MOST_FAILED else 1
             for target in _targets(eased, group)[:most] if group.vms <= held else ():
                 if onlooker.stopped() or budget.spent():
-                    return best
+                    return as_cut(best) if budget.cut else best
                 rules = list(eased.rules)
                 rules[number] = moving_as_one(rules[number], group, target)
                 attempt = replace(eased, rules=tuple(rules))

@@ -133,7 +133,7 @@ def _alone(
         if not lost:
             if Extra.PROOFS not in left.extras:
                 with planning(extra=Extra.PROOFS):
-                    drafts = with_proofs(board, drafts)
+                    drafts = with_proofs(board, drafts, onlooker)
             return replace(assemble(board, drafts, found), faults=faults)
         if lost <= late:  # a goal plans a move again: the planner contradicts itself
             made = assemble(board, with_holds(facts, drafts, lost, INTERNAL), found)

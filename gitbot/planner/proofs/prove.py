@@ -17,6 +17,7 @@ from gitbot.model.cluster.columns import Mask
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.plan import Hold
 from gitbot.model.plan.problem import EmptyNodes, Goal, HealRule, MoveVms, ReturnHome
+from gitbot.model.progress import PlanningProgress
 from gitbot.model.text.wording import first_of
 from gitbot.planner.plan_types import Draft, Task
 from gitbot.planner.proofs.capacity_model import CapacityModel, DomainLimit
@@ -92,8 +93,13 @@ def contradictory(ground: CapacityModel, goal: HealRule) -> Iterator[Proof]:
             yield Proof(vms=rule.members, reason=reason, remedy=remedy)
 
 
-def with_proofs(board: PlanState, drafts: Sequence[Draft]) -> list[Draft]:
-    """The drafts. If no plan exists for a VM, its hold says so, and why, and what would help."""
+def with_proofs(
+    board: PlanState, drafts: Sequence[Draft], onlooker: PlanningProgress
+) -> list[Draft]:
+    """The drafts. If no plan exists for a VM, its hold says so, and why, and what would help.
+
+    If the onlooker asks to end, what is not proven by then stays open.
+    """
     stuck: dict[str, set[NamespacedName]] = {}
     for draft in drafts:
         for hold in draft.holds:
@@ -107,8 +113,10 @@ def with_proofs(board: PlanState, drafts: Sequence[Draft]) -> list[Draft]:
         for proof in proofs_of(ground, goal, frozenset(left)) if left else ():
             found.update({(request, vm): proof for vm in proof.vms & left})
             left -= proof.vms
-            if not left:
+            if not left or onlooker.stopped():
                 break
+        if onlooker.stopped():
+            break
     return [
         replace(draft, holds=tuple(_proven(hold, found) for hold in draft.holds))
         for draft in drafts

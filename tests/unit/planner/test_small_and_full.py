@@ -11,19 +11,20 @@ import pytest
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.moves.migration_state import MigrationState
 from gitbot.constraints.replay.replay import replay
+from gitbot.constraints.rules.placement_rule import placement_rules
 from gitbot.constraints.rules.worsening import kind, total
 from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
-from gitbot.model.plan.plan import OptimalityProof
+from gitbot.model.plan.plan import OptimalityProof, PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, HealRule, PlacementProblem
 from gitbot.model.text.names import IntentRef
-from gitbot.planner import plan
+from gitbot.planner import move_groups, plan
 from gitbot.planner.problem_index import ProblemIndex
 from gitbot.planner.search import budget, exact
 from gitbot.planner.search.move_cache import KnownMoves
 from gitbot.planner.search.reachability import Openings
 from gitbot.planner.state.plan_state import PlanState
 from gitbot.reports.sentence import objective
-from tests.doubles.problems import HOSTNAME, node, problem, request
+from tests.doubles.problems import HOSTNAME, node, problem, request, vm
 from tests.laws.test_same_bytes import GIB, SIZES, resident
 from tests.laws.tiny import problem_of, tiny
 from tests.laws.tiny_verdict import shortfall
@@ -154,3 +155,33 @@ def test_a_plan_that_has_spent_its_budget_tries_no_other_order(
     monkeypatch.setattr(budget, "OF_VM", 0)
     cut = planned(case)
     assert (cut.bound.proof, orders.total()) == (OptimalityProof.CUT, 1)
+
+
+def test_a_plan_whose_groups_were_not_tried_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    selector = {"matchLabels": {"app": "pair"}}
+    near = {"labelSelector": selector, "topologyKey": HOSTNAME}
+    objects: list[Any] = [
+        *(node(f"n{number}", memory="64Gi") for number in (1, 2)),
+        *(vm(name, on="n1", memory="4Gi", labels={"app": "pair"}) for name in "ab"),
+    ]
+    case = problem(objects, goals=[EmptyNodes(request=request("drain"), nodes=("n1",))])
+    rules = placement_rules(
+        Instances.of(case.snapshot),
+        ref=IntentRef(kind="PlacementRule", namespace="default", name="together"),
+        namespace="default",
+        selector=selector,
+        affinity={"requiredDuringSchedulingIgnoredDuringExecution": [near]},
+    )
+    case = replace(case, rules=rules)
+    whole = planned(case)
+    assert (len(whole.moves), whole.holds) == (2, ())
+    assert whole.bound.proof is not OptimalityProof.CUT
+    real = move_groups.with_groups
+
+    def after_all_was_asked(*given: Any) -> PlacementPlan:
+        given[-1].asked = 10**9  # of the budget, which the first plan has not spent
+        return real(*given)
+
+    monkeypatch.setattr(plan, "with_groups", after_all_was_asked)
+    cut = planned(case)
+    assert (cut.bound.proof, len(cut.holds)) == (OptimalityProof.CUT, 2)
