@@ -131,6 +131,9 @@ def placement(
     return rule
 
 
+pytestmark = pytest.mark.timeout(600)
+"""The slow form of the rules takes a quarter of the usual limit on an idle machine."""
+
 RULES: dict[str, Callable[[random.Random], RuleConstraint]] = {
     "most": most,
     "node": placement(node_part),

@@ -13,7 +13,7 @@ from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.text.names import IntentRef
 from gitbot.planner import make_plan, plan
-from gitbot.planner.search import greedy
+from gitbot.planner.search import budget, greedy
 from gitbot.planner.search.exact import shortest
 from tests.doubles.problems import HOSTNAME, node, problem, vm
 from tests.unit.planner.test_drain import empty, together
@@ -89,6 +89,7 @@ def _kept(case: PlacementProblem, count: int) -> Iterator[RuleConstraint]:
 def test_groups_that_cannot_move_share_a_number_of_attempts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(budget, "PLAN_QUESTIONS", 10**9)  # or that ends them first
     onlooker = counting(monkeypatch)
     make_plan(pairs(8), onlooker=onlooker)
     assert 32 < onlooker.made <= 1 + 32 + 7 + 8
