@@ -36,6 +36,7 @@ class Extra(StrEnum):
     ORDERS = "other orders of the goals"
     PROOFS = "proofs"
     GROUPS = "groups that move as one, and remedies"
+    OVERTAKING = "moves that start before those that precede them"
 
 
 class Contradiction(Exception):
@@ -105,6 +106,8 @@ class LeftOut:
 
     def after_refuted(self, problem: PlacementProblem, found: Iterable[Finding]) -> LeftOut:
         """The same for the moves of a plan that the replay refutes."""
+        if Extra.OVERTAKING not in self.extras:  # the replay may know an order that refutes it
+            return replace(self, extras=self.extras | {Extra.OVERTAKING})
         left = self
         refuted: dict[tuple[str, NamespacedName], set[str]] = {}
         for item in found:

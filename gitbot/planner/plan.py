@@ -123,7 +123,7 @@ def _alone(
         board.onlooker = onlooker
         drafts = [*_draft_all(board, late, left), *apart]
         board.onlooker = NO_PROGRESS
-        found = schedule(board, drafts)
+        found = schedule(board, drafts, eager=Extra.OVERTAKING not in left.extras)
         lost = found.late | found.unordered
         facts.unordered.update(found.unordered)
         faults = unordered(facts, frozenset(facts.unordered - left.moves))

@@ -254,7 +254,7 @@ class Space:
                 found = np.where(there, cost, np.minimum(found, cost))
             cost = found
         left = self.undone()
-        ranks = np.where(cost < FAR, left * (FAR >> 8) + cost, 1 << 60)
+        ranks = np.where((cost < FAR) & self._stays(), left * (FAR >> 8) + cost, 1 << 60)
         end = int(ranks.argmin())
         moves, memory = divmod(int(cost[end]), MOVE)
         route = self._route(turns, end)
@@ -302,6 +302,17 @@ class Space:
                     [self.content(place, number, node) for node in range(len(case.nodes))]
                 )[places[:, number]]
         return left
+
+    def _stays(self) -> Flags:
+        """The states in which each VM that a request asks for, and has already, is still there."""
+        kept: Flags = np.ones(len(self.places), np.bool_)
+        if self.case.kind in ("node", "zone", "two"):
+            for place, number in enumerate(self.case.goal_vms):
+                if self.content(place, number, self.case.vms[number].on):
+                    nodes = range(len(self.case.nodes))
+                    good = np.array([self.content(place, number, node) for node in nodes])
+                    kept &= good[self.places[:, number]]
+        return kept
 
     def content(self, place: int, number: int, node: int) -> bool:
         case = self.case

@@ -42,14 +42,15 @@ class Timetable:
     unordered: frozenset[tuple[str, NamespacedName]] = frozenset()
 
 
-def schedule(board: PlanState, drafts: Sequence[Draft]) -> Timetable:
+def schedule(board: PlanState, drafts: Sequence[Draft], *, eager: bool = True) -> Timetable:
     """Give times to the steps of all drafts. Each step is lawful after the ones before it.
 
-    In an eager order, moves may wait for each other. In the order of the drafts they do not, unless
-    a draft and the clock disagree about a state: then these moves are `unordered`.
+    If `eager`, moves may overtake those before them: then they may wait for each other. In the
+    order of the drafts they do not, unless a draft and the clock disagree about a state: then these
+    moves are `unordered`.
     """
-    found = _Clock(board, drafts, eager=True).run()
-    return found if not found.unordered else _Clock(board, drafts, eager=False).run()
+    found = _Clock(board, drafts, eager=eager).run()
+    return found if not eager or not found.unordered else _Clock(board, drafts, eager=False).run()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-PLAN_QUESTIONS = 50_000
+PLAN_QUESTIONS = 75_000
 """What the exact searches of a plan of a small cluster ask at most: 5 to 30 µs each."""
 
 OF_VM = 100

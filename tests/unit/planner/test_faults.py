@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gitbot.constraints.replay.replay import replay
 from gitbot.errors import LimitExceeded
 from gitbot.model.ledger.request_id import MigrationRequestId
 from gitbot.model.plan.problem import EmptyNodes, PlacementProblem
@@ -183,3 +184,25 @@ def test_of_many_vms_that_raise_three_are_left_out_then_the_request(
     assert {name for name, code in held(plan) if code == "internal"} == set(names)
     assert {name for name, *_ in moved(plan)} == {"v3", "v4"}
     assert len(plan.faults) == 4
+
+
+def test_a_refuted_plan_is_made_again_without_moves_that_overtake(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The order alone may be what the replay refuses: then nothing has to be left out."""
+    case, whole = two_requests(), planned(two_requests())
+    orders: list[bool] = []
+    order, judge = clock.schedule, replay
+
+    def noted(*given: Any, eager: bool) -> Any:
+        orders.append(eager)
+        return order(*given, eager=eager)
+
+    def refuting_overtakers(*given: Any) -> Any:
+        return ("refuted",) if all(orders) else judge(*given)
+
+    monkeypatch.setattr(planning, "schedule", noted)
+    monkeypatch.setattr(planning, "replay", refuting_overtakers)
+    plan = make_plan(case)
+    assert (orders[0], orders[-1]) == (True, False)
+    assert (moved(plan), plan.faults) == (moved(whole), ())
