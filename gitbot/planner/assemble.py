@@ -61,7 +61,7 @@ def assemble(board: PlanState, drafts: Sequence[Draft], found: Timetable) -> Pla
             for index, wave in enumerate(waves)
         ),
         bound=bound(facts, drafts, moves),
-        minimised=_minimised(moves, holds, rules),
+        minimised=minimised(moves, holds, rules),
         drains=tuple(draft.drained for draft in drafts if draft.drained is not None),
         limits=problem.limits,
         intents=problem.intents,
@@ -69,7 +69,7 @@ def assemble(board: PlanState, drafts: Sequence[Draft], found: Timetable) -> Pla
     )
 
 
-def _minimised(
+def minimised(
     moves: Sequence[Move], holds: Sequence[Hold], rules: Sequence[RuleState]
 ) -> tuple[ObjectiveValue, ...]:
     """What the search compares plans by, first to last. It asks the scorer only between equals."""

@@ -19,6 +19,7 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import Drained, PlacementPlan, PlannerFault, SnapshotRef
 from gitbot.model.plan.problem import EmptyNodes, Goal, MoveVms, PlacementProblem
+from gitbot.planner.assemble import minimised
 from gitbot.planner.holds import INTERNAL, Late, hold
 from gitbot.planner.plan_types import Draft, Planned, Step
 from gitbot.planner.problem_index import ProblemIndex
@@ -224,14 +225,14 @@ def nothing(problem: PlacementProblem) -> PlacementPlan:
     ):  # what raised may be in here, too; a finding says that all is left out
         facts = ProblemIndex.of(problem)
         drafts = [held(facts, goal) for goal in problem.goals]
+    holds = sorted(
+        (hold for draft in drafts for hold in draft.holds),
+        key=lambda hold: (hold.request, hold.vm),
+    )
     return PlacementPlan(
         cluster=problem.cluster,
-        holds=tuple(
-            sorted(
-                (hold for draft in drafts for hold in draft.holds),
-                key=lambda hold: (hold.request, hold.vm),
-            )
-        ),
+        holds=tuple(holds),
+        minimised=minimised((), holds, ()),
         drains=tuple(draft.drained for draft in drafts if draft.drained is not None),
         limits=problem.limits,
         intents=problem.intents,

@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_051,
     "model": 3_474,
-    "planner": 7_648,
+    "planner": 7_649,
     "policy": 4_100,
     "ports": 577,
     "published": 1_966,
