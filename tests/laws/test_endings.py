@@ -21,7 +21,7 @@ tries is less: at most 3,000 steps in the first 4,000 seeds.
 """
 
 
-class EndlessError(Exception):
+class EndlessError(BaseException):  # no Exception: the planner plans on without its cause
     """The planner tries more steps than the law allows."""
 
 
