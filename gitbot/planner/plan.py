@@ -57,8 +57,9 @@ def make_plan(
     one. A VM that cannot be moved becomes a hold, not an error. If the onlooker asks to end, the
     plan holds what was found until then: lawful, not final.
 
-    If the planner contradicts itself, or the replay refutes the plan, it is made again without the
-    VM, then without the request that was planned then; `faults` say what is left out.
+    If the planner contradicts itself, it plans again without the VM, then without the request that
+    was planned then. If the replay refutes the plan, moves that overtake others go first. `faults`
+    say what is left out.
     """
     left = LeftOut()
     for _ in range(MOST_ATTEMPTS):

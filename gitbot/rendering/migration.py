@@ -27,7 +27,7 @@ class MigrationContext:
 
     `unschedulable_timeout` is in seconds, from the configuration; `request` is the ledger id, known
     once a plan is approved; `window` is the name of the MaintenanceWindow that the move belongs to;
-    `reason` the request's reason; `version` that of the gitbot that creates it.
+    `reason` the request's reason; `version` the version of gitbot that creates the migration.
     """
 
     unschedulable_timeout: int

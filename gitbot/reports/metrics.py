@@ -59,7 +59,7 @@ CATALOGUE: Mapping[str, MetricName] = {
         kind=_GAUGE, help="How long the last pass took."
     ),
     "gitbot_passes_total": MetricName(
-        kind=_COUNTER, help="Passes of this process: ok, or failing.", label="result"
+        kind=_COUNTER, help="Passes that this file counted: ok, or failing.", label="result"
     ),
     "gitbot_internal_errors": MetricName(
         kind=_GAUGE, help="Findings plan/internal in the last pass: faults of gitbot. Report them."
@@ -91,7 +91,7 @@ CATALOGUE: Mapping[str, MetricName] = {
         kind=_COUNTER, help="Migrations that gitbot created, from the ledger."
     ),
     "gitbot_moves_ended_total": MetricName(
-        kind=_COUNTER, help="Moves that ended, from the ledger, by outcome.", label="state"
+        kind=_COUNTER, help="Ends of moves and of attempts, from the ledger.", label="state"
     ),
     "gitbot_foreign_migrations_total": MetricName(
         kind=_COUNTER, help="Ended migrations of other movers, from the ledger."
@@ -120,7 +120,7 @@ class MetricValues:
 
 
 def exposition(cluster: str, metrics: Iterable[MetricValues]) -> bytes:
-    """The text of all metrics. What is not given is left out: an unknown value is never 0."""
+    """The text of the given metrics. An unknown value is absent, never 0."""
     from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - quick --help
     from prometheus_client.registry import Collector  # noqa: PLC0415
 

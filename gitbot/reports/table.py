@@ -55,25 +55,21 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
 
 
 def brief(diff: Diff, *, colour: bool = False) -> str:
-    """The verdict, what happens and when, and the first of its findings, moves and holds."""
+    """The verdict, then what happens and when, findings, moves and holds: at most nine lines."""
     paint = Paint(colour=colour)
     state = paint(escape.terminal(diff.verdict), _COLOURS[diff.state])
     happens = [f"{diff.happens}."] if diff.happens else []
     when = [f"{label}: {text}" for label, text in diff.lines if label in _WHEN]
     said = [f"  {line}" for line in findings_text(diff.said, Paint()).splitlines()]
-    lines = (
-        *happens,
-        *when,
-        *_first(said, "lines"),
-        *_brief_plan(diff.plan),
-    )
+    lines = [*happens, *when, *_first(said, "lines"), *_brief_plan(diff.plan)]
     for preview in diff.previews:
-        title = f"preview, not approved by a merge: {preview.title}"
-        lines = (*lines, title, *_brief_plan(preview.plan))
+        lines += [f"preview, not approved by a merge: {preview.title}", *_brief_plan(preview.plan)]
     head = f"{escape.terminal(diff.plan.cluster)}: {state}: {diff.counts}\n"
-    return head + "".join(f"{escape.terminal(line.replace('`', ''))}\n" for line in lines)
+    shown = _first(lines, "lines", _BRIEF)
+    return head + "".join(f"{escape.terminal(line.replace('`', ''))}\n" for line in shown)
 
 
+_BRIEF, _FEW = 8, 3  # lines below the verdict, and of each part
 _WHEN = ("window", "estimate")
 
 
@@ -88,13 +84,10 @@ def _brief_plan(plan: PlacementPlan) -> list[str]:
     return [*_first(moves, "moves"), *_first(holds, "VMs that stay")]
 
 
-def _first(lines: list[str], what: str) -> list[str]:
-    if len(lines) <= _FEW:
+def _first(lines: list[str], what: str, most: int = _FEW) -> list[str]:
+    if len(lines) <= most:
         return lines
-    return [*lines[: _FEW - 1], f"  and {len(lines) - _FEW + 1} more {what} (-v)"]
-
-
-_FEW = 3
+    return [*lines[: most - 1], f"  and {len(lines) - most + 1} more {what} (-v)"]
 
 
 def _lines(diff: Diff) -> str:

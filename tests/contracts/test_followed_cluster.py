@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 
 from gitbot.adapters.kubernetes import FollowedKubernetesCluster, KubernetesCluster, Transport
-from gitbot.adapters.kubernetes.cluster_view import FRESH, ClusterView
+from gitbot.adapters.kubernetes.cluster_view import FRESH, ClusterView, _version
+from gitbot.adapters.kubernetes.kind_stream import Marker
+from gitbot.errors import SnapshotError
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.simulation import building
 from gitbot.simulation.http import ApiServer, write_kubeconfig
@@ -425,7 +427,7 @@ def test_closed_view_lists_again(tmp_path: Path) -> None:
 
 
 def test_sleep_of_the_machine_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A monotonic clock may stand still meanwhile, and so do the streams."""
+    """While the machine sleeps, streams hear nothing, and a monotonic clock may stand still."""
     count = time.clock_gettime
 
     def silent(kind: str, lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -460,3 +462,24 @@ def test_port_reads_what_an_effect_rests_on(tmp_path: Path) -> None:
         assert port.get_node("n9") is None
         assert port.pods_on("n1") == tuple(snapshot.of("Pod"))
         assert port.pods_on("n2") == port.migrations_seen() == ()
+
+
+def test_marks_go_on_after_a_damaged_answer() -> None:
+    asked, stopping = [0], threading.Event()
+
+    def damaged() -> None:
+        asked[0] += 1
+        if asked[0] == 3:
+            stopping.set()
+        raise SnapshotError("not JSON")
+
+    marker = Marker(damaged, stopping, 0.01)
+    marker.start()
+    marker.join(10)
+    assert asked == [3]
+
+
+def test_list_without_a_version_that_is_a_number_is_refused() -> None:
+    with pytest.raises(SnapshotError, match="expected a number"):
+        _version("yesterday")
+    assert _version("12") == 12

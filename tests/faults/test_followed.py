@@ -182,7 +182,7 @@ def test_one_migration_and_the_same_end(
 
 
 def cordons(face: ApiServer) -> None:
-    """Of all nodes but that of the VM."""
+    """Cordon every node but the node of the VM."""
     (vm,) = [each for each in face.cluster.list(VMI) if name_of(each).name == "jumpbox"]
     for node in face.cluster.list("Node"):
         if name_of(node).name != vm["status"]["nodeName"]:

@@ -304,7 +304,7 @@ class Words:
                 yield f"time: {vm_of(move)} runs outside its window, from {move['starts']}"
 
     def _sums(self) -> Iterator[str]:
-        """What was minimised, and the bound, are the numbers of this plan."""
+        """Recount the minimised amounts and the bound from the moves and holds."""
         told = {item["what"]: item["amount"] for item in self.document["minimised"]}
         moves, holds = self.document["moves"], self.document["holds"]
         found = {

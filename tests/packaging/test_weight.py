@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_051,
     "model": 3_474,
-    "planner": 7_649,
+    "planner": 7_652,
     "policy": 4_100,
     "ports": 577,
     "published": 1_966,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_536,
     "wiring": 1_190,
-    "workflows": 14_230,
+    "workflows": 14_231,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

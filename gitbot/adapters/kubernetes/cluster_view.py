@@ -1,9 +1,9 @@
 """A whole cluster that is listed once and then watched.
 
-Each kind is followed by a stream of its own, so kinds may be of different moments. How old a kind
-may be does not rest on its stream: the view asks the server for its current version in a consistent
-read every few seconds, and a kind is known as it was when a version was asked for that its stream
-has reached. A kind of which that is longer ago than FRESH seconds is listed again.
+A stream follows each kind, so the view may show kinds at different moments. The stream does not
+prove how old a kind is. Every few seconds, the view asks the server for its current version in a
+consistent read. Once the stream of a kind has reached that version, the view knows the kind as it
+was at that read. If that is more than FRESH seconds ago, the view lists the kind again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gitbot.adapters.kubernetes.snapshot_reader import (
     read_all,
     read_cluster,
 )
-from gitbot.adapters.kubernetes.transport import Transport
+from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport
 from gitbot.errors import ClusterError, ClusterForbidden, SnapshotError
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.snapshot import RESOURCES, FollowedRows, KindReader, Rows, from_sorted
@@ -35,7 +35,7 @@ MARK_EVERY = 15  # seconds; bookmarks come about once a minute
 _MARKS = 40
 PATIENCE = 2  # seconds until a kind that a step needs is listed instead
 _JOIN = 5  # seconds that a stream has to end
-_SMALL = RESOURCES["Namespace"]  # any kind: the version is that of the whole store
+_SMALL = RESOURCES["Namespace"]  # any kind would do: the store has one version
 
 
 class ClusterView:
@@ -91,7 +91,7 @@ class ClusterView:
             return read_cluster(self._reading, self._name)
         version, chosen = kubernetes_version(self._reading), chosen_versions(self._reading)
         if self._kinds and chosen == self._chosen:
-            self._mark()
+            self._mark(self._reading.read)
             with self._changed:
                 self._changed.wait_for(
                     lambda: not any(map(self._is_awaited, self._kinds.values())), PATIENCE
@@ -128,9 +128,7 @@ class ClusterView:
         reading = read_all(
             self._reading, self._name, chosen, FollowedRows, lambda rows: rows.listed()
         )
-        versions = {kind: int(said) for kind, said in reading.versions.items() if said.isdecimal()}
-        if len(versions) < len(reading.kinds):
-            raise SnapshotError(f"cluster {self._name}: a list says no resourceVersion")
+        versions = {kind: _version(said) for kind, said in reading.versions.items()}
         mark = VersionMark(began=began, date=reading.taken_at, version=min(versions.values()))
         with self._changed:
             self._marks.clear()
@@ -170,8 +168,8 @@ class ClusterView:
                 resource=old.resource,
                 served=old.served,
                 rows=rows.listed(),
-                version=int(said),
-                listed=VersionMark(began=began, date=reading.taken_at, version=int(said)),
+                version=_version(said),
+                listed=VersionMark(began=began, date=reading.taken_at, version=_version(said)),
             )
             with self._changed:
                 self._kinds[name] = new
@@ -210,28 +208,20 @@ class ClusterView:
         reached = [mark for mark in self._marks if mark.version <= kind.version]
         return max([*reached, kind.listed], key=lambda mark: mark.began)
 
-    def _mark(self) -> None:
-        self._take_mark(self._reading)
-
     def _mark_apart(self) -> None:
-        self._take_mark(self._streaming)
+        self._mark(self._streaming.ask)
 
-    def _take_mark(self, transport: Transport) -> None:
+    def _mark(self, read: Callable[[str, Mapping[str, str]], HttpAnswer]) -> None:
         """Ask for the server's version, which never goes back except by a restored store."""
         with self._changed:
             reached = (kind.version for kind in self._kinds.values())
             known = max([*reached, *(mark.version for mark in self._marks)], default=0)
         began = self._clock()
-        if transport is self._reading:
-            answer = transport.read(_SMALL.path(), {"limit": "1"})
-        else:
-            answer = transport.ask(_SMALL.path(), {"limit": "1"})
+        answer = read(_SMALL.path(), {"limit": "1"})
         if answer.status != 200:
             raise ClusterError(f"the server does not say its version: answer {answer.status}")
         said = KindReader(_SMALL.kind).add(answer.body).resource_version
-        if not said.isdecimal():
-            raise ClusterError("the server does not say its version")
-        mark = VersionMark(began=began, date=answer.date, version=int(said))
+        mark = VersionMark(began=began, date=answer.date, version=_version(said))
         with self._changed:
             if mark.version < known:
                 self._went_back = True
@@ -284,3 +274,10 @@ class ClusterView:
         if not is_same:
             self._last = found
         return found
+
+
+def _version(said: str) -> int:
+    """Of a list. Raises SnapshotError if it is none: events could not be put in order."""
+    if not said.isdecimal():
+        raise SnapshotError(f"a list has the resourceVersion {said!r}, expected a number")
+    return int(said)

@@ -159,5 +159,5 @@ class Marker(threading.Thread):
         while not self._stopping.wait(self._seconds):
             try:
                 self._ask()
-            except ClusterError:  # no mark is newer: the view shows its age
+            except (ClusterError, SnapshotError):  # no newer mark: the view shows its age
                 continue

@@ -76,12 +76,12 @@ def reconcile(
     """
     metrics = MetricsFile(metrics_file)
     if watch:
-        files = (health_file, metrics)
         return _watch(
             where,
             every=every,
             max_runtime=max_runtime,
-            files=files,
+            health_file=health_file,
+            metrics=metrics,
             follow=follow,
             output=output,
         )
@@ -114,14 +114,14 @@ def _watch(
     *,
     every: int,
     max_runtime: int,
-    files: tuple[str, MetricsFile],
+    health_file: str,
+    metrics: MetricsFile,
     follow: bool,
     output: str,
 ) -> int:
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415
     from gitbot.workflows.watch import watch  # noqa: PLC0415
 
-    health_file, metrics = files
     health, log = HealthFile(health_file), Log()
     with stopping(health.beat) as stop:
         clock = StoppableClock(SystemClock(), stop.stop, health.beat)

@@ -78,7 +78,7 @@ class MetricsFile:
         """Counters of the file before. A file that is not one of ours counts as none."""
         from gitbot.reports import samples  # noqa: PLC0415 - keeps --help quick
 
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, OverflowError):  # int() of an infinite value, too
             for name, labels, value in samples(path.read_text("utf-8")):
                 if name == "gitbot_passes_total" and labels.get("result") in self._passes:
                     self._passes[labels["result"]] = int(value)

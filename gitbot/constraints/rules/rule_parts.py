@@ -80,7 +80,7 @@ class RulePart(Protocol):
         """VMs of one kind may change places, and the part is broken as much as before."""
 
     def amounts(self, occupancy: Occupancy) -> Mapping[object, int]:
-        """What is broken, and how much: as `misses`, without their words."""
+        """The amount of each of the `misses`, by a key of the part's own; no texts."""
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         """Why the VM may not be on the node; "" if it may."""

@@ -50,7 +50,7 @@ class DomainRule(Protocol):
         """VMs of one kind may change places, and the rule is broken as much as before."""
 
     def amounts(self, occupancy: Occupancy) -> Mapping[object, int]:
-        """What is broken, and how much: as the breaches, with keys of its own, without words."""
+        """The amount of each breach, by a key of the rule's own; no texts."""
 
 
 def monotone(rule: RuleConstraint | DomainRule) -> bool:
@@ -71,7 +71,7 @@ def kind(rule: RuleConstraint | DomainRule, vm: NamespacedName) -> object:
 
 
 def amounts(rule: RuleConstraint, occupancy: Occupancy) -> Mapping[object, int]:
-    """What is broken, and how much; without texts, if the rule can count so."""
+    """The amount of each breach. A rule that can count without texts does."""
     count: Callable[[Occupancy], Mapping[object, int]] | None = getattr(rule, "amounts", None)
     if count is not None:
         return count(occupancy)

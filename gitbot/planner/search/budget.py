@@ -45,5 +45,7 @@ class SearchBudget:
     @contextmanager
     def for_better(self) -> Iterator[None]:
         before, self.better = self.better, True
-        yield
-        self.better = before
+        try:
+            yield
+        finally:
+            self.better = before

@@ -1,6 +1,7 @@
 """Whether what a step rests on still is as its snapshot showed it, for a cluster that is followed.
 
-A followed cluster's snapshot may be up to 90 seconds old, and its kinds of different moments. So
+In a look that decides, a kind of a followed cluster may be up to 90 seconds old, and kinds may be
+of different moments. So
 gitbot reads again what a step concludes, right before it writes it down, and what an effect rests
 on, right before it sends it. If anything differs, it does neither, and looks again.
 """

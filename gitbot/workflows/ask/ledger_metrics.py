@@ -40,7 +40,7 @@ def ledger_metrics(ledger: Ledger, cluster: str) -> Iterator[MetricValues]:
 
 
 def _standing(ledger: Ledger, cluster: str) -> Iterator[MetricValues]:
-    """What has not ended. A state without anything is 0, so that its series does not vanish."""
+    """What has not ended, for every state: a series that is 0 does not vanish."""
     records = fold_requests(ledger, cluster).values()
     moves = Counter({str(state): 0 for state in _CURRENT})
     requests = Counter({str(state): 0 for state in _UNFINISHED})

@@ -253,7 +253,7 @@ def fault_findings(faults: Iterable[PlannerFault]) -> tuple[Finding, ...]:
 def hold_findings(holds: Iterable[Hold]) -> tuple[Finding, ...]:
     """Holds as findings at their intents: errors if the move was asked for, else notes.
 
-    What gitbot itself is to blame for is always an error.
+    A fault of gitbot is always an error.
     """
     return tuple(
         Finding(

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +16,15 @@ from gitbot.model.plan.plan import (
     NodeRef,
     OptimalityProof,
     PlacementPlan,
+    RuleState,
     VmRef,
 )
 from gitbot.model.plan.problem import Limits
 from gitbot.model.text.names import IntentRef
-from gitbot.reports import Diff, Preview, markdown, placement_diff, terminal
+from gitbot.reports import Diff, Preview, brief, markdown, placement_diff, terminal
 from gitbot.reports.picture import picture
 from gitbot.reports.sentence import sentence
-from tests.unit.reports.plans import HOLD, PLAN, STARTS, move, node
+from tests.unit.reports.plans import HOLD, PLAN, RULE, STARTS, move, node
 
 PLACES = {"mssql-a": 6, "mssql-c": 6, "mssql-d": 4}
 SNAPSHOT = ClusterSnapshot(
@@ -406,3 +408,26 @@ def test_priority_is_said_once() -> None:
 )
 def test_the_comment_says_in_which_mode_gitbot_is(applies: bool, words: str) -> None:
     assert words in markdown(replace(diff(), applies=applies))
+
+
+def test_a_brief_has_nine_lines_at_most_and_says_what_it_leaves_out() -> None:
+    many = replace(
+        PLAN,
+        moves=tuple(move(number, name=f"vm-{number}") for number in range(1, 8)),
+        holds=(HOLD,) * 5,
+    )
+    shown = diff(many, findings=(WARN,) * 6, previews=(Preview(title="drain/w", plan=many),))
+    lines = brief(shown).splitlines()
+    assert len(lines) == 9
+    assert re.search(r"^  and \d+ more lines \(-v\)$", lines[-1])
+    few = brief(diff(READY)).splitlines()
+    assert "(-v)" not in "".join(few)
+    assert sum(" -> " in line for line in few) == len(READY.moves)
+
+
+def test_rules_that_hold_are_one_line_but_for_wide() -> None:
+    holds = RuleState(intent=RULE, required=True, before=0, after=0)
+    broken = replace(PLAN, rules=(*PLAN.rules, holds, holds))
+    assert "\n2 rules hold before and after\n" in terminal(diff(broken))
+    assert terminal(diff(broken)).count("Required") == 1
+    assert terminal(diff(broken), wide=True).count("Required") == 3
