@@ -75,6 +75,9 @@ class LazyCluster(Generic[C]):
     def set_hold_flag(self, reason: str | None) -> None:
         self._cluster().set_hold_flag(reason)
 
+    def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:
+        return self._cluster().missing(group, namespace)
+
     def ledger_anchors(self) -> Mapping[str, str]:
         return self._cluster().ledger_anchors()
 

@@ -17,13 +17,22 @@ _UNREACHED = "the cluster itself is not reached from here"
 class PublishedCluster:
     """The Cluster port for jobs without access to the cluster. `read` returns the snapshot.
 
+    `missing` answers what the account lacks that published it.
+
     It does not see the stop flag in the cluster. The job that acts checks the flag before every
     effect.
     """
 
-    def __init__(self, name: str, read: Callable[[], ClusterSnapshot], clock: Clock) -> None:
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[], ClusterSnapshot],
+        clock: Clock,
+        missing: Callable[[str, str], tuple[str, ...]] | None = None,
+    ) -> None:
         self.name = name
         self._read = read
+        self._missing = missing
         self._clock = clock
         self._snapshot: ClusterSnapshot | None = None
 
@@ -66,6 +75,11 @@ class PublishedCluster:
 
     def set_hold_flag(self, reason: str | None) -> None:
         raise ClusterError(_UNREACHED)
+
+    def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:
+        if self._missing is None:
+            raise ClusterError(_UNREACHED)
+        return self._missing(group, namespace)
 
     def ledger_anchors(self) -> Mapping[str, str]:
         return {}

@@ -77,6 +77,12 @@ class Cluster(Protocol):
     def set_hold_flag(self, reason: str | None) -> None:
         """Create (or update) or remove that ConfigMap."""
 
+    def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:
+        """Rights of a group (read, watch, stop-flag, move, nodes) that gitbot's account lacks.
+
+        A namespace asks for rights that need to hold only there.
+        """
+
     def ledger_anchors(self) -> Mapping[str, str]:
         """The content of ConfigMap gitbot/gitbot-ledger: anchors by ledger name."""
 

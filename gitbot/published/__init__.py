@@ -45,8 +45,11 @@ from gitbot.published.results import (
     PublishedDiagnosis,
     PublishedPropose,
     PublishedReconcile,
+    PublishedRights,
     PublishedSnapshot,
+    RightsAnswer,
     Verb,
+    read_rights,
     snapshot_file,
 )
 from gitbot.published.status import PublishedCalendar, PublishedListing, PublishedStatus
@@ -70,7 +73,9 @@ __all__ = [
     "PublishedListing",
     "PublishedPropose",
     "PublishedReconcile",
+    "PublishedRights",
     "PublishedStatus",
+    "RightsAnswer",
     "Verb",
     "decoded",
     "encoded",
@@ -85,6 +90,7 @@ __all__ = [
     "plan_makers",
     "published",
     "read_plan",
+    "read_rights",
     "resilience_fields",
     "schema_of",
     "snapshot_file",
@@ -108,6 +114,7 @@ _DOCUMENTS: tuple[type[Part], ...] = (
     PublishedPlan,
     PublishedPropose,
     PublishedReconcile,
+    PublishedRights,
     PublishedSnapshot,
     PublishedStatus,
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from gitbot.kubernetes.objects import KubernetesObject
@@ -149,6 +150,30 @@ class PublishedDiagnosis(Document, frozen=True, kw_only=True):
 
     kind: Literal["Diagnosis"] = "Diagnosis"
     checks: list[DiagnosisLine]
+
+
+class RightsAnswer(Part, frozen=True):
+    """The rights of a group that an account lacks in a namespace, "" for all namespaces."""
+
+    group: Annotated[str, Meta(description="move (migrations) or nodes (cordon).")]
+    namespace: str
+    missing: Sequence[str]
+
+
+class PublishedRights(Document, frozen=True, kw_only=True):
+    """What the account that applies may not do, as it was when it published a snapshot."""
+
+    kind: Literal["ExecutorRights"] = "ExecutorRights"
+    answers: Sequence[RightsAnswer]
+
+
+def read_rights(data: bytes) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The missing rights by group and namespace; nothing from what is not such a document."""
+    try:
+        found = msgspec.json.decode(data, type=PublishedRights).answers
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return {(each.group, each.namespace): tuple(each.missing) for each in found}
 
 
 _VERSIONS = {

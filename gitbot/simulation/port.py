@@ -179,6 +179,9 @@ class SimulatedPort:
     def set_hold_flag(self, reason: str | None) -> None:
         self._note(HOLD, None if reason is None else {"reason": reason})
 
+    def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:  # noqa: ARG002
+        return ()
+
     def ledger_anchors(self) -> Mapping[str, str]:
         return self._noted(ANCHOR) or {}
 

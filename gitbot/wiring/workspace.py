@@ -116,14 +116,19 @@ class Workspace:
             if isinstance(cluster, LazyCluster):
                 cluster.close()
 
-    def read_only(self, name: str, read: Callable[[], ClusterSnapshot]) -> None:
+    def read_only(
+        self,
+        name: str,
+        read: Callable[[], ClusterSnapshot],
+        missing: Callable[[str, str], tuple[str, ...]] | None = None,
+    ) -> None:
         """Use this snapshot instead of a cluster: nothing else is read, and nothing is written.
 
         The connection to that cluster is closed.
         """
         if isinstance(replaced := self.clusters.get(name), LazyCluster):
             replaced.close()
-        self.clusters[name] = PublishedCluster(name, read, self.clock)
+        self.clusters[name] = PublishedCluster(name, read, self.clock, missing)
 
 
 def author_here() -> str:
@@ -157,6 +162,7 @@ def open_shell(
     *,
     progress: Callable[[Progress], None] | None = None,
     onlooker: PlanningProgress = NO_PROGRESS,
+    at_hand: bool = False,
 ) -> RunContext:
     from gitbot.wiring.plan_worker import (  # noqa: PLC0415 - no planner for `lint`
         plan_apart,
@@ -181,6 +187,7 @@ def open_shell(
         read_base=base_branch(workspace.repository, name=name, cluster=cluster).at,
         progress=progress,
         onlooker=onlooker,
+        at_hand=at_hand,
         several=len(workspace.settings.clusters) > 1,
         keep_report=report_keeper(cluster),
         executor=token_hex(8),

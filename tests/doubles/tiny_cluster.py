@@ -246,6 +246,9 @@ class TinyCluster:
         self.trouble("set-flag", "")
         self.flag = reason
 
+    def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:  # noqa: ARG002
+        return ()
+
     def ledger_anchors(self) -> Mapping[str, str]:
         self.trouble("anchor", "")
         return dict(self.anchors)

@@ -11,10 +11,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 8_140,
+    "adapters": 8_158,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_659,
+    "cli": 8_695,
     "constraints": 10_552,
     "documents": 2_500,
     "errors": 103,
@@ -25,15 +25,15 @@ ROOMS = {
     "model": 3_474,
     "planner": 7_652,
     "policy": 4_100,
-    "ports": 577,
-    "published": 1_966,
+    "ports": 583,
+    "published": 1_998,
     "rendering": 347,
     "reports": 3_333,
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_536,
-    "wiring": 1_190,
-    "workflows": 14_231,
+    "wiring": 1_197,
+    "workflows": 14_402,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

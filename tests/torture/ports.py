@@ -153,6 +153,9 @@ class ClusterPort:
     def set_hold_flag(self, reason: str | None) -> None:
         self.world.flag = reason
 
+    def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:  # noqa: ARG002
+        return ()
+
     def ledger_anchors(self) -> Mapping[str, str]:
         if not self.anchored:
             raise ClusterForbidden("configmaps is forbidden")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitbot.adapters.kubernetes.api_refusals import is_absent, is_refusal, refuse, refuse_path
+from gitbot.adapters.kubernetes.cluster_diagnosis import ClusterQuestions
 from gitbot.adapters.kubernetes.snapshot_reader import list_all, read_cluster
 from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport
 from gitbot.errors import Bug, ClusterError, ClusterForbidden, OutcomeUnknown, SnapshotError
@@ -100,6 +101,9 @@ class KubernetesCluster:
     def hold_flag(self) -> str | None:
         found = self._noted(HOLD_NAME)
         return None if found is None else found.get("reason", "")
+
+    def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:
+        return ClusterQuestions(self._transport).missing(group, namespace)
 
     def ledger_anchors(self) -> Mapping[str, str]:
         return self._noted(ANCHOR_NAME) or {}

@@ -69,13 +69,17 @@ def show(result: CommentResult, output: str) -> None:
 
 
 def _shell(workspace: Workspace, cluster: str, *, live: bool) -> RunContext:
-    from gitbot.cli.shared.planning_input import published_snapshot  # noqa: PLC0415 - keeps --help quick
+    from gitbot.cli.shared.planning_input import (  # noqa: PLC0415 - keeps --help quick
+        published_rights,
+        published_snapshot,
+    )
     from gitbot.wiring.workspace import open_shell  # noqa: PLC0415
 
     if not live:
         workspace.read_only(
             cluster,
             lambda: published_snapshot(workspace.repository, cluster, now=workspace.clock.now()),
+            published_rights(workspace.repository, cluster),
         )
     return open_shell(workspace, cluster, progress=print_progress)
 

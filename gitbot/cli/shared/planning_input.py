@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gitbot.settings import Settings
     from gitbot.workflows.check import CheckResult
     from gitbot.workflows.core.revision import Revision, Texts
+    from gitbot.workflows.core.rights import Missing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -127,6 +128,7 @@ def _read_and_check(
     from gitbot.wiring.workspace import repository_here, shipped  # noqa: PLC0415
     from gitbot.workflows.check import CheckResult, PlanningInputs, check, invalid_texts_result  # noqa: PLC0415
     from gitbot.workflows.core.revision import read_revision  # noqa: PLC0415
+    from gitbot.workflows.core.rights import rights_checked  # noqa: PLC0415
     from gitbot.workflows.ledger.request_history import request_history  # noqa: PLC0415
 
     progress.begins("reading the repository")
@@ -147,23 +149,25 @@ def _read_and_check(
         root, now=asked.now, base=asked.base, rev=asked.rev, human=human, onlooker=progress
     )
     at = judged_at(asked.at, revision.zone, now=asked.now, human=human)
+    snapshot, missing = _cluster(asked, root, repository, revision, progress)
     evidence = PlanningInputs(
-        snapshot=_snapshot(asked, root, repository, revision, progress),
+        snapshot=snapshot,
         now=at or asked.now,
         clock=asked.now,
         past=request_history(ledger, revision.cluster),
         assume_plugins=asked.assume_plugins,
     )
     ending = progress.stoppable() if stoppable else nullcontext()
-    if before is None or repository is None:
-        with ending:
-            return check(revision, evidence, onlooker=progress)
-    changed = _changed(root, repository, revision.settings, texts, before)
     with ending:
-        judge = functools.partial(
-            check, revision, evidence, before=trusted.intents, changed=changed
-        )
-        return check_apart(judge, progress)
+        if before is None or repository is None:
+            result = check(revision, evidence, onlooker=progress)
+        else:
+            changed = _changed(root, repository, revision.settings, texts, before)
+            judge = functools.partial(
+                check, revision, evidence, before=trusted.intents, changed=changed
+            )
+            result = check_apart(judge, progress)
+    return result if missing is None else rights_checked(result, missing, own=asked.published)
 
 
 def _changed(
@@ -189,14 +193,15 @@ def _manifests(root: Path, folder: str) -> dict[str, bytes]:
     return {path: data for path, data in contents.items() if path != CONFIGURATION_FILE}
 
 
-def _snapshot(
+def _cluster(
     asked: PlanOptions,
     root: Path,
     repository: Repository | None,
     revision: Revision,
     onlooker: PlanningProgress,
-) -> ClusterSnapshot:
-    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415 - keeps --help quick
+) -> tuple[ClusterSnapshot, Missing | None]:
+    """The snapshot, and whom to ask about rights: files know nothing of them."""
+    from gitbot.wiring.workspace import cluster_questions, repository_here  # noqa: PLC0415
 
     cluster = revision.cluster
     if asked.published:
@@ -208,7 +213,15 @@ def _snapshot(
     snapshot = load_snapshot(access, now=asked.now, onlooker=onlooker)
     if not asked.cluster:
         same_cluster(snapshot, cluster, context)
-    return snapshot
+    if access.snapshots:
+        return snapshot, None
+    settings, kubeconfig = revision.settings, access.kubeconfig
+
+    def missing(group: str, namespace: str) -> tuple[str, ...]:
+        ask = cluster_questions(settings, cluster, kubeconfig=kubeconfig, context=access.context)
+        return ask.missing(group, namespace)
+
+    return snapshot, missing
 
 
 def same_cluster(snapshot: ClusterSnapshot, *names: str) -> None:
@@ -220,16 +233,35 @@ def same_cluster(snapshot: ClusterSnapshot, *names: str) -> None:
         )
 
 
-def _published(root: Path, repository: Repository, cluster: str, *, now: int) -> ClusterSnapshot:
+def _published(
+    root: Path, repository: Repository, cluster: str, *, now: int
+) -> tuple[ClusterSnapshot, Missing]:
     """The forge's newest snapshot; if the forge does not answer, the clone's, with the reason."""
     from gitbot.wiring.forge_reads import at_forge  # noqa: PLC0415 - Git only where used
     from gitbot.workflows.core.published_snapshots import snapshot_branch  # noqa: PLC0415
 
     with at_forge(root, f"{snapshot_branch(cluster)}*") as (fresh, stale):
         if fresh is not None:
-            return published_snapshot(fresh, cluster, now=now)
+            return published_snapshot(fresh, cluster, now=now), published_rights(fresh, cluster)
         say(f"the snapshot is the one that this clone has: {stale}", err=True)
-    return published_snapshot(repository, cluster, now=now)
+    return published_snapshot(repository, cluster, now=now), published_rights(repository, cluster)
+
+
+def published_rights(repository: Repository, cluster: str) -> Missing:
+    """What the account may not do that published the newest snapshot."""
+    from gitbot.workflows.core.published_snapshots import RIGHTS_FILE  # noqa: PLC0415 - as above
+    from gitbot.workflows.core.rights import published_missing  # noqa: PLC0415
+
+    head = _published_head(repository, cluster)
+    return published_missing(repository.read_blob(head, RIGHTS_FILE) if head else None)
+
+
+def _published_head(repository: Repository, cluster: str) -> str | None:
+    from gitbot.workflows.core.published_snapshots import snapshot_branch  # noqa: PLC0415
+
+    branch = snapshot_branch(cluster)
+    heads = (repository.resolve(name) for name in (branch, f"origin/{branch}"))
+    return next((found for found in heads if found), None)
 
 
 def published_snapshot(repository: Repository, cluster: str, *, now: int) -> ClusterSnapshot:
@@ -237,9 +269,7 @@ def published_snapshot(repository: Repository, cluster: str, *, now: int) -> Clu
     from gitbot.snapshot import read_snapshot  # noqa: PLC0415 - msgspec only where used
     from gitbot.workflows.core.published_snapshots import SNAPSHOT_FILE, snapshot_branch  # noqa: PLC0415
 
-    branch = snapshot_branch(cluster)
-    heads = (repository.resolve(name) for name in (branch, f"origin/{branch}"))
-    head = next((found for found in heads if found), None)
+    branch, head = snapshot_branch(cluster), _published_head(repository, cluster)
     data = repository.read_blob(head, SNAPSHOT_FILE) if head else None
     if data is None:
         raise SnapshotError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitbot.cli.shared.options import load_snapshot
-from gitbot.cli.shared.planning_input import PlanOptions, published_snapshot
+from gitbot.cli.shared.planning_input import PlanOptions, published_rights, published_snapshot
 from gitbot.cli.shared.session import pick_cluster, say, stages
 from gitbot.errors import UsageError
 from gitbot.wiring import SystemClock, find_root
@@ -60,11 +60,12 @@ def run_pulls(
         cluster = pick_cluster(workspace.settings, asked.cluster)
         if asked.published:
             published = published_snapshot(workspace.repository, cluster, now=asked.now)
-            workspace.read_only(cluster, lambda: published)
+            may_not = published_rights(workspace.repository, cluster)
+            workspace.read_only(cluster, lambda: published, may_not)
         elif access.snapshots:
             given = load_snapshot(access.of(name=cluster), now=asked.now, onlooker=progress)
             workspace.read_only(cluster, lambda: given)
-        shell = open_shell(workspace, cluster, onlooker=progress)
+        shell = open_shell(workspace, cluster, onlooker=progress, at_hand=not asked.published)
         progress.begins("reading the forge and the cluster")
         if what == "--merge-group":
             return _group(shell, _commit(what, which), publish=publish)

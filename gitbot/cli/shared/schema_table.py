@@ -20,6 +20,7 @@ _OTHERS: dict[str, str] = {
     "CommentResult": _PUBLISHED,
     "Configuration": "gitbot.settings:json_schema",
     "Diagnosis": _PUBLISHED,
+    "ExecutorRights": _PUBLISHED,
     "Explanation": _PUBLISHED,
     "FindingList": _PUBLISHED,
     "Forecast": _PUBLISHED,

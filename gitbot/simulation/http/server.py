@@ -164,7 +164,7 @@ class _Connection(BaseHTTPRequestHandler):
             method=self.command,
             path=parts.path,
             query=dict(parse_qsl(parts.query, keep_blank_values=True)),
-            body=None if _is_review(parts.path) else _body(raw, content_type),
+            body=None if _is_unread(parts.path, content_type) else _body(raw, content_type),
             accept=self.headers.get("Accept") or "",
             content_type=content_type,
             user=self.headers.get("Impersonate-User") or ADMIN,
@@ -225,9 +225,9 @@ def _is_watch(request: HttpRequest) -> bool:
     return request.query.get("watch") in ("true", "1") and request.path.startswith("/api")
 
 
-def _is_review(path: str) -> bool:
+def _is_unread(path: str, content_type: str) -> bool:
     """Reviews come as protobuf from kubectl; the answer does not need their content."""
-    return path.rsplit("/", 1)[-1] in REVIEWS
+    return "protobuf" in content_type and path.rsplit("/", 1)[-1] in REVIEWS
 
 
 def _encode(response: Response) -> bytes:

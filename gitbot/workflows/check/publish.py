@@ -23,6 +23,7 @@ from gitbot.workflows.check.scope import PlanningInputs
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult
 from gitbot.workflows.core.revision import Texts, manifest_folders, read_change, texts_at
+from gitbot.workflows.core.rights import rights_checked
 from gitbot.workflows.core.stop_conditions import forge_skew
 from gitbot.workflows.ledger.kept_plans import no_room, no_room_finding
 from gitbot.workflows.ledger.request_history import request_history, reservations
@@ -163,7 +164,7 @@ def check_pull(
         after = texts_at(shell.repository, merged, commit=pull.head, folders=folders)
     except RepositoryError as error:  # caused by this pull request alone: go on with the others
         return CheckResult(findings=(unreadable(error),))
-    return check_texts(
+    outcome = check_texts(
         shell,
         ledger,
         before=before,
@@ -172,6 +173,7 @@ def check_pull(
         pull_request=pull.number,
         planning=shell.planning,
     )
+    return rights_checked(outcome, shell.cluster.missing, own=not shell.at_hand)
 
 
 def check_texts(

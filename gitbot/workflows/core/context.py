@@ -44,6 +44,7 @@ class RunContext:
     """The ports of one run on one cluster. `read_base` reads the base branch at a commit.
 
     `keep_report` stores the complete report of a plan under a name, and returns its address.
+    `at_hand`: its account is at hand, and need not be the one that applies.
     `several`: the configuration has more clusters, so statuses must name theirs. `interrupted`: a
     signal asked the run to end; it records what it started, and starts nothing more. `executor` is
     this process's name in the ledger; `seconds` never steps back. `ledger_name` distinguishes this
@@ -64,6 +65,7 @@ class RunContext:
     progress: Callable[[Progress], None] | None = None
     onlooker: PlanningProgress = NO_PROGRESS
     several: bool = False
+    at_hand: bool = False
     keep_report: Callable[[str, Diff], str] | None = None
     interrupted: Callable[[], bool] = field(default=lambda: False)
     executor: str = ""

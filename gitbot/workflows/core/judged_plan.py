@@ -6,7 +6,7 @@ Commands, pull requests and the bot's proposals show this to a reviewer. Pure.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitbot import gitbot_version
 from gitbot.calendar import TZDATA_VERSION
@@ -108,6 +108,19 @@ def judge_plan(
         findings=found,
         diff=diff,
     )
+
+
+def with_findings(
+    judged: JudgedPlan, revision: Revision, findings: tuple[Finding, ...]
+) -> JudgedPlan:
+    """With more findings; the digest, and so what is approved, stays the same."""
+    if not findings:
+        return judged
+    found = tuple(sorted({*judged.findings, *findings}, key=sort_key))
+    diff = replace(judged.diff, findings=found)
+    objects = [item.object for item in judged.manifests]
+    document = _document(revision, judged.plan, objects, diff)
+    return replace(judged, findings=found, diff=diff, document=document)
 
 
 def _document(

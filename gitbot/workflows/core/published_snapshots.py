@@ -8,8 +8,10 @@ from gitbot.errors import ConflictError
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.ports.idempotence import is_up_to_date
 from gitbot.workflows.core.context import RunContext, base_head
+from gitbot.workflows.core.rights import rights_file
 
 SNAPSHOT_FILE = "snapshot.json.gz"
+RIGHTS_FILE = "rights.json"
 Pack = Callable[[ClusterSnapshot], bytes]  # a snapshot to the bytes of its file
 
 
@@ -36,11 +38,15 @@ def publish_snapshot(shell: RunContext, snapshot: ClusterSnapshot, pack: Pack) -
         _, _, published = last.message.rpartition("\n")
         if is_up_to_date(published, snapshot.digest) and age < base.settings.snapshot_max_age // 2:
             return False
+    files: dict[str, bytes | None] = {SNAPSHOT_FILE: pack(snapshot)}
+    rights = rights_file(shell, snapshot) if base.settings.applies else None
+    if rights is not None:
+        files[RIGHTS_FILE] = rights
     try:
         shell.repository.write_commit(
             branch=branch,
             expected=head,
-            files={SNAPSHOT_FILE: pack(snapshot)},
+            files=files,
             message=f"Snapshot of {shell.cluster_name}\n\n{snapshot.digest}",
             time=snapshot.taken_at,
             orphan=True,

@@ -43,6 +43,7 @@ from gitbot.workflows.approval.owner_approvals import CurrentClusterFacts, owner
 from gitbot.workflows.approval.read_approvals import concern_branch, read_proposal
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan, fault_findings
+from gitbot.workflows.core.rights import rights_judged
 from gitbot.workflows.core.stop_conditions import LedgerStop
 from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
 from gitbot.workflows.ledger.anchor import Anchor
@@ -322,7 +323,7 @@ def _judged(run: ProposeRun, concern: Concern) -> JudgedPlan | ConcernReport:
         )
     if record.no_plan:
         run.journal.note(_observed(run, concern))
-    return judged
+    return rights_judged(run.shell, run.base.revision, judged)
 
 
 def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
