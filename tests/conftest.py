@@ -16,7 +16,6 @@ import gitbot
 from gitbot.cli.main import COLLECT_AFTER
 from tests.doubles import canaries
 
-HERE = Path(__file__).parent
 PACKAGE = f"{Path(gitbot.__file__).parent}/"
 pytest_plugins = ("tests.controlplane.fixtures", "tests.controlplane.kubevirt.fixtures")
 
@@ -24,17 +23,11 @@ pytest_plugins = ("tests.controlplane.fixtures", "tests.controlplane.kubevirt.fi
 settings.register_profile("gitbot", deadline=None)
 settings.load_profile("gitbot")
 
-COUNTED = "unit"
-"""Coverage counts what the tests of the rooms reach. Laws, contracts, pages and whole stories run
-the same lines many thousand times; counting makes them two or three times as slow."""
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share a control plane run in one process; those with a group apart from it."""
     for item in items:
-        if item.path.relative_to(HERE).parts[0] != COUNTED:
-            item.add_marker(pytest.mark.no_cover)
         shares = item.get_closest_marker("controlplane") is not None
         if shares and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group("plane"))
