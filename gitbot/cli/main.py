@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "move": "Ask for the move of a VM, in a pull request.",
     "drain": "Ask for nodes to be emptied, in a pull request.",
     "keep-apart": "Ask for VMs to stay apart, in a pull request.",
+    "keep-together": "Ask for VMs to stay together, in a pull request.",
     "freeze": "Ask for a time in which nothing moves, in a pull request.",
     "undo": "Ask for the VMs of a request to go back, in a pull request.",
     "pulls": "List the open pull requests, or show one.",
@@ -67,7 +68,10 @@ COMMANDS: dict[str, str] = {
 }
 
 
-_FILES = dict.fromkeys(("approve", "close", "merge"), "pulls")  # of commands that share one
+_FILES = {  # of commands that share one
+    **dict.fromkeys(("approve", "close", "merge"), "pulls"),
+    **dict.fromkeys(("keep_apart", "keep_together"), "keep"),
+}
 
 # what people type who know kubectl, Git or another tool, and what does it here
 MEANT = {
@@ -384,7 +388,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gitbot init placement --cluster prod",
         f"gitbot init --forge github --repository acme/placement --action acme/gitbot@{_COMMIT}",
     ),
-    "keep-apart": ("gitbot keep-apart -l app=mssql2016 -n customapp --zones",),
+    "keep-apart": (
+        "gitbot keep-apart -l app=mssql2016 -n customapp --zones",
+        "gitbot keep-apart vm/db-0 vm/db-1 vm/db-2 -n shop --nodes",
+    ),
+    "keep-together": ("gitbot keep-together vm/web vm/cache -n shop --nodes",),
     "ledger": (
         "gitbot ledger show --since 2026-10-01T00:00:00Z --vm customapp/jumpbox -o csv",
         "gitbot ledger verify",

@@ -1,4 +1,4 @@
-"""What move, drain and keep-apart share: their options, and the way from an intent to its pull."""
+"""What `move`, `drain` and their like share: options, and the way from an intent to its pull."""
 
 from __future__ import annotations
 
@@ -168,7 +168,11 @@ _TYPED_BY = {  # the same for what means different options of different commands
         "spec.schedule.timeZone": "--time-zone",
     },
     "freeze": {"spec.schedule": "--from", "spec.schedule.duration": "--until"},
-    "rule": {"spec.maxPerDomain": "--max", "spec.topologyKey": "--zones or --nodes"},
+    "rule": {
+        "spec.affinity": "-l",
+        "spec.maxPerDomain": "--max",
+        "spec.topologyKey": "--zones or --nodes",
+    },
 }
 
 

@@ -1,4 +1,4 @@
-"""`gitbot move`, `drain` and `keep-apart` in a clone, with served cluster and local forge."""
+"""`gitbot move`, `drain` and their like in a clone, with served cluster and local forge."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,6 +81,7 @@ ASKED = [
     ("move", "vm/jumpbox", "--zone", "sab"),
     ("drain", "kni-worker"),
     ("keep-apart", "-l", "app=jumpbox", "-n", "customapp", "--nodes", "--max", "2"),
+    ("keep-together", "-l", "app=jumpbox", "-n", "customapp"),
 ]
 
 
@@ -224,6 +225,37 @@ def test_a_rule(desk: Desk) -> None:
     }
 
 
+def test_named_vms_are_selected_by_a_label_that_no_other_vm_has(desk: Desk) -> None:
+    names = desk.gitbot("get", "vms", "-o", "name").out.split()
+    alone = desk.gitbot("keep-apart", *names[:2], "--nodes")
+    assert "no label tells " in alone.err  # the third VM of the replica set has the same labels
+    result = desk.gitbot("keep-apart", *names, "--nodes")
+    assert result.code == 0, result.text
+    expression: dict[str, object] = {"key": "kubevirt.io/domain", "operator": "In"}
+    expression |= {"values": ["jumpbox", "mssql2016"]}
+    assert file(desk, "customapp/vms-apart.yaml")["spec"] == {
+        "selector": {"matchExpressions": [expression]},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+
+
+def test_vms_are_kept_together_in_one_zone(desk: Desk) -> None:
+    result = desk.gitbot("keep-together", "-l", "kubevirt.io/domain=jumpbox")
+    assert result.code == 0, result.text
+    (pull,) = pulls(desk)
+    assert (
+        pull.title == "Keep VMs with kubevirt.io/domain=jumpbox in customapp together in one zone"
+    )
+    value = file(desk, "customapp/jumpbox-together.yaml")
+    selector = {"matchLabels": {"kubevirt.io/domain": "jumpbox"}}
+    term = {"topologyKey": "topology.kubernetes.io/zone", "labelSelector": selector}
+    assert value["kind"] == "PlacementRule"
+    assert value["spec"] == {
+        "selector": selector,
+        "affinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]},
+    }
+
+
 def test_a_selector_is_written_as_kubectl_writes_it(desk: Desk) -> None:
     words = "app in (db,web),tier=one,!old"
     text = desk.gitbot("keep-apart", "-l", words, "-n", "customapp", "--dry-run").out
@@ -262,6 +294,10 @@ WRONG = [
     ),
     (("keep-apart", "-l", "app in", "-n", "a"), "found 'app in', expected such as app=db"),
     (("keep-apart", "-l", "app=db", "-n", "a", "--zones", "--nodes"), "both --zones and --nodes"),
+    (("keep-apart", "vm/jumpbox", "-l", "app=db"), "found both VMs and -l"),
+    (("keep-together",), "no VM is meant"),
+    (("keep-together", "vm/jumpbox"), "expected two VMs or more of one namespace"),
+    (("keep-together", "-l", "app=nothing"), "no VM has app=nothing now"),
 ]
 
 
