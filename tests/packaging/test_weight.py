@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 8_158,
     "audit": 1_762,
     "calendar": 1_529,
-    "cli": 8_695,
+    "cli": 8_875,
     "constraints": 10_552,
     "documents": 2_500,
     "errors": 103,

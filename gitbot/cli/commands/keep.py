@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Members:
+class TypedMembers:
     """The VMs of a rule: by `names` as typed, or by `labels`; `namespace` is "" if not given."""
 
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ def member_options(function: F) -> F:
             )
         if labels:
             read_selector(labels)  # a wrong one is refused before the cluster is read
-        members = Members(names=vms, labels=labels or "", namespace=kwargs.pop("namespace"))
+        members = TypedMembers(names=vms, labels=labels or "", namespace=kwargs.pop("namespace"))
         return function(members=members, **kwargs)
 
     return cast("F", gather)
@@ -60,7 +60,7 @@ def member_options(function: F) -> F:
 @member_options
 @click.option("--max", "most", type=click.IntRange(1, 10_000), help="At most so many in each.")
 @writing_options
-def keep_apart(*, writing: Writing, members: Members, nodes: bool, most: int | None) -> int:
+def keep_apart(*, writing: Writing, members: TypedMembers, nodes: bool, most: int | None) -> int:
     """Write a ZoneAntiAffinity rule for these VMs and open its pull request.
 
     The VMs are named, or given by labels: then the rule is for VMs that come later, too. gitbot
@@ -74,14 +74,14 @@ def keep_apart(*, writing: Writing, members: Members, nodes: bool, most: int | N
     with author_shell(writing) as (shell, snapshot, _):
         found = _found(snapshot, members)
         where = f"apart: at most {most or 1} {'on a node' if nodes else 'in a zone'}"
-        rule = Rule(kind="ZoneAntiAffinity", suffix="apart", spec=spec, title=where)
+        rule = AskedRule(kind="ZoneAntiAffinity", suffix="apart", spec=spec, title=where)
         return write_intent(shell, rule.over(found, writing), writing)
 
 
 @click.command("keep-together")
 @member_options
 @writing_options
-def keep_together(*, writing: Writing, members: Members, nodes: bool) -> int:
+def keep_together(*, writing: Writing, members: TypedMembers, nodes: bool) -> int:
     """Write a PlacementRule that keeps these VMs in one zone or on one node, as a pull request.
 
     They then move as one group: the rule is broken only between the first landing and the last,
@@ -94,12 +94,12 @@ def keep_together(*, writing: Writing, members: Members, nodes: bool) -> int:
         term = {"topologyKey": HOSTNAME if nodes else ZONE, "labelSelector": found.selector}
         spec = {"affinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         where = f"together {'on one node' if nodes else 'in one zone'}"
-        rule = Rule(kind="PlacementRule", suffix="together", spec=spec, title=where)
+        rule = AskedRule(kind="PlacementRule", suffix="together", spec=spec, title=where)
         return write_intent(shell, rule.over(found, writing), writing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundMembers:
     """The members as the file has them, what its name begins with, and who they are in words."""
 
     namespace: str
@@ -109,7 +109,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class AskedRule:
     """What one of the commands asks of any members."""
 
     kind: str
@@ -117,7 +117,7 @@ class Rule:
     spec: dict[str, Any]
     title: str
 
-    def over(self, found: Found, writing: Writing) -> NewIntent:
+    def over(self, found: FoundMembers, writing: Writing) -> NewIntent:
         from gitbot.workflows.author import NewIntent  # noqa: PLC0415 - keeps --help quick
 
         return NewIntent(
@@ -131,7 +131,7 @@ class Rule:
         )
 
 
-def _found(snapshot: ClusterSnapshot, members: Members) -> Found:
+def _found(snapshot: ClusterSnapshot, members: TypedMembers) -> FoundMembers:
     if members.labels:
         namespace = members.namespace or _namespace(snapshot, members.labels)
         labels, title = members.labels, f"VMs with {members.labels}"
@@ -140,7 +140,9 @@ def _found(snapshot: ClusterSnapshot, members: Members) -> Found:
         namespace, labels = vms[0].namespace, _labels_of(snapshot, vms)
         title = ", ".join(vm.name for vm in vms)
     selector, value = selector_fields(labels)
-    return Found(namespace=namespace, selector=selector, stem=value.lower() or "vms", title=title)
+    return FoundMembers(
+        namespace=namespace, selector=selector, stem=value.lower() or "vms", title=title
+    )
 
 
 def _namespace(snapshot: ClusterSnapshot, labels: str) -> str:
