@@ -97,6 +97,12 @@ class UserInterrupt(GitbotError):
     exit_code = 130
 
 
+class SelfContradiction(GitbotError):
+    """gitbot contradicts itself while it answers a question; the message says how to report it."""
+
+    exit_code = 1
+
+
 class Bug(GitbotError):
     """The impossible happened; the message starts with BUG."""
 

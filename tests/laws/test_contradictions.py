@@ -183,10 +183,55 @@ def test_what_cannot_be_planned_at_all_is_never_clean(
     with broken(tree, each):
         found = answers(tree, tmp_path)
     for words, (code, text) in found.items():
-        if words.startswith("simulate") and each is AROUND:
-            continue  # it reads the world before it plans
         assert (words, code) == (words, 1), text
         assert "plan/internal" in text
+
+
+QUESTIONS = (
+    ("simulate", "lose", "n2"),
+    ("simulate", "lose", "n2", "-o", "json"),
+    ("simulate", "grow", "v0"),
+    ("simulate", "survive"),
+    ("simulate", "label", "n1", "zone=a"),
+    ("simulate", "rule", "rule.yaml"),
+    ("simulate", "reboot"),
+    ("audit",),
+    ("audit", "--rule", "audit/pin"),
+    ("explain", "v0"),
+    ("explain", "--request", "default/first"),
+    ("explain", "--window", "fw"),
+)
+RULE = f"""apiVersion: {API}
+kind: ZoneAntiAffinity
+metadata: {{name: apart, namespace: default}}
+spec: {{selector: {{matchLabels: {{app: web}}}}}}
+"""
+
+
+@pytest.mark.timeout(240)
+def test_a_contradiction_in_an_answer_is_a_line_to_report(tree: Path, tmp_path: Path) -> None:
+    CALM.write(tmp_path)
+    (tmp_path / "rule.yaml").write_text(RULE)
+    whole = answers(tree, tmp_path, QUESTIONS)
+    assert {words for words, (code, _) in whole.items() if code not in (0, 1)} == set()
+    with broken(tree, AROUND):
+        found = answers(tree, tmp_path, QUESTIONS)
+    for words, (code, text) in found.items():
+        assert (words, code) == (words, 1), text
+        assert INTERNAL in text
+        assert "report it with this line: gitbot " in text
+        assert "Traceback" not in text
+    assert INTERNAL not in "".join(text for _, text in whole.values())
+
+
+@pytest.mark.timeout(240)
+def test_a_contradiction_of_the_planner_ends_explain_with_1(tree: Path, tmp_path: Path) -> None:
+    CALM.write(tmp_path)
+    with broken(tree, PLANNER):
+        found = answers(tree, tmp_path, QUESTIONS[-3:])
+    for words, (code, text) in found.items():
+        assert (words, code) == (words, 1), text
+        assert "report it with this line: gitbot " in text
 
 
 POINTS: tuple[tuple[str, str], ...] = (

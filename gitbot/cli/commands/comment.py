@@ -94,7 +94,9 @@ def _explanation(snapshot: ClusterSnapshot, vm: NamespacedName) -> str:
     from gitbot.cli.commands.explain import resolve  # noqa: PLC0415 - keeps --help quick
     from gitbot.cli.shared.explain_table import table  # noqa: PLC0415
     from gitbot.constraints.explanation import Explainer  # noqa: PLC0415
+    from gitbot.workflows.core.judged_plan import answering  # noqa: PLC0415
 
-    explainer = Explainer(snapshot)
-    _, name = resolve(explainer, vm.name, vm.namespace)
-    return table(explainer.vm(name))
+    with answering(snapshot):
+        explainer = Explainer(snapshot)
+        _, name = resolve(explainer, vm.name, vm.namespace)
+        return table(explainer.vm(name))

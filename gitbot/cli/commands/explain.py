@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -104,6 +104,8 @@ def explain(
     """
     if not any((subjects, scope.labels, all_pending, request, window)):
         raise UsageError("nothing to explain", hint="give vm/NAME, pod/NAME, -l or --all-pending")
+    from gitbot.workflows.core.judged_plan import answering  # noqa: PLC0415 - keeps --help quick
+
     with (progress := StderrProgress(sys.stderr)).shown():
         grounds = grounds_of(
             access,
@@ -119,20 +121,27 @@ def explain(
             return explain_one(grounds, request, window, output=output, onlooker=progress)
         progress.begins("explaining")
         added |= _to(grounds.snapshot, node) if node else {}
-        explainer = _explainer(grounds.snapshot, _ranking(scorers, load := grounds.load(now)))
-        wanted = _wanted(grounds.snapshot, explainer, scope, subjects, all_pending=all_pending)
-        found = [_explain(explainer, kind, name, added) for kind, name in wanted]
-        verdicts = judged(grounds, found, explainer, added)
-    shown = _printed(found, grounds.snapshot.cluster, output, explainer, verdicts, load=load)
+        with answering(grounds.snapshot):
+            explainer = _explainer(grounds.snapshot, _ranking(scorers, load := grounds.load(now)))
+            wanted = _wanted(grounds.snapshot, explainer, scope, subjects, all_pending=all_pending)
+            found = [_explain(explainer, kind, name, added) for kind, name in wanted]
+            verdicts = judged(grounds, found, explainer, added)
+            cluster = grounds.snapshot.cluster
+            shown = _printed(found, cluster, output, explainer, verdicts, load=load)
     click.echo(shown + (_measured(load, now) if output in ("table", "wide") else ""), nl=False)
-    return _said(found, all_pending=all_pending)
+    return _said(found, verdicts.values(), all_pending=all_pending)
 
 
-def _said(found: Sequence[Explanation], *, all_pending: bool) -> int:
-    """The exit code; if nothing was explained, stderr says why."""
+def _said(
+    found: Sequence[Explanation], verdicts: Collection[VmVerdict], *, all_pending: bool
+) -> int:
+    """The exit code; if nothing was explained, or gitbot contradicts itself, stderr says so."""
     if not found:
         click.echo("no pod waits for a node" if all_pending else "no VM has these labels", err=True)
-    return 0
+    faults = [str(fault) for verdict in verdicts for fault in verdict.faults]
+    for line in dict.fromkeys(faults):
+        click.echo(line, err=True)
+    return int(bool(faults))
 
 
 def _to(snapshot: ClusterSnapshot, target: str) -> dict[str, str]:

@@ -136,9 +136,10 @@ def reboot(*, simulation: Simulation, away: str) -> Forecast:
     from gitbot.calendar import duration  # noqa: PLC0415 - keeps --help quick
 
     try:
-        return simulation.reboot(away=duration(away))
+        seconds = duration(away)
     except ValueError as error:
         raise click.BadParameter(f"--away: found {away!r}, expected such as PT10M") from error
+    return simulation.reboot(away=seconds)
 
 
 @simulate.command("grow")
@@ -329,6 +330,8 @@ def _bar(amount: int) -> str:
 def _verdict(forecast: Forecast) -> str:
     from gitbot.calendar import format_duration  # noqa: PLC0415 - keeps --help quick
 
+    if not forecast.answered:
+        return "no answer"
     if forecast.asked:
         lost = len(forecast.unsurvived)
         return f"{forecast.asked - lost} of {forecast.asked} losses leave no VM without a place"

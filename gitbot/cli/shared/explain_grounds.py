@@ -168,18 +168,20 @@ def explain_one(
     output: str,
     onlooker: PlanningProgress,
 ) -> int:
-    """Print the plan of one request or window alone; 0, as it answered."""
+    """Print the plan of one request or window alone; 1 if gitbot contradicts itself, else 0."""
     from gitbot.cli.shared.output import shown  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.check import check_one  # noqa: PLC0415
+    from gitbot.workflows.core.judged_plan import answering  # noqa: PLC0415
 
     if request and window:
         raise UsageError("give --request or --window, not both")
     if grounds.revision is None or grounds.evidence is None:
         raise UsageError("--request and --window ask about intents", hint="leave out --no-intents")
     onlooker.begins(PLANNING)
-    result = check_one(
-        grounds.revision, grounds.evidence, request=request or "", window=window or ""
-    )
+    with answering(grounds.snapshot):
+        result = check_one(
+            grounds.revision, grounds.evidence, request=request or "", window=window or ""
+        )
     onlooker.begins("")
     if request and (name := _id_of(request)) in grounds.evidence.past.finished:
         words = f"{name} is finished: it never runs again; next: gitbot status {name}"
@@ -187,7 +189,7 @@ def explain_one(
     for words in _nothing_to_empty(result):
         say(words, err=output not in ("table", "wide"))
     click.echo(shown(result, output, colour=colour()), nl=False)
-    return 0
+    return int(bool(result.faults))
 
 
 def _nothing_to_empty(result: CheckResult) -> Iterator[str]:

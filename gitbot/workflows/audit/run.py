@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitbot.audit import (
     AuditFinding,
@@ -26,7 +26,9 @@ from gitbot.model.ledger.events import OBSERVATIONS, ConcernState
 from gitbot.model.ledger.ledger import Ledger, concern_of
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.names import CONFIGURATION_FILE, IntentRef
+from gitbot.planner import is_answer, unplanned
 from gitbot.workflows.audit.audit_record import dated, standing_since
+from gitbot.workflows.core.judged_plan import ANSWER_WITHOUT, fault_findings
 from gitbot.workflows.core.revision import Revision
 from gitbot.workflows.ledger.request_history import request_history
 from gitbot.workflows.propose import heal_concern
@@ -85,7 +87,44 @@ def run_audit(
     query: AuditQuery | None = None,
     load: LoadQuestion | None = None,
 ) -> AuditResult:
-    """Without a revision, what the cluster itself declares; load only if it is asked for."""
+    """Without a revision, what the cluster itself declares; load only if it is asked for.
+
+    If gitbot contradicts itself, the fault is the finding, whatever was asked for.
+    """
+    try:
+        return _audited(
+            snapshot,
+            now=now,
+            revision=revision,
+            ledger=ledger or Ledger(),
+            manifests=manifests or Manifests(),
+            asked=query or AuditQuery(),
+            load=load,
+        )
+    except Exception as error:
+        if is_answer(error):
+            raise
+        faults = fault_findings((unplanned(snapshot, error),), ANSWER_WITHOUT)
+        ref = IntentRef(kind="Cluster", namespace="", name=snapshot.cluster)
+        return AuditResult(
+            cluster=snapshot.cluster,
+            now=now,
+            taken_at=snapshot.taken_at,
+            snapshot=snapshot.digest,
+            findings=tuple(replace(of_finding(item, ref), rule="") for item in faults),
+        )
+
+
+def _audited(
+    snapshot: ClusterSnapshot,
+    *,
+    now: int,
+    revision: Revision | None,
+    ledger: Ledger,
+    manifests: Manifests,
+    asked: AuditQuery,
+    load: LoadQuestion | None,
+) -> AuditResult:
     found: list[AuditFinding] = []
     unasked: list[str] = []
     if revision is None:
@@ -94,22 +133,20 @@ def run_audit(
     else:
         instances = Instances.of(snapshot)
         rules, compiled = compile_rules(revision.intents, instances)
-        seen = _observed(revision.intents, ledger or Ledger(), revision.cluster)
-        known = standing_since(ledger or Ledger(), revision.cluster)
-        git = manifests or Manifests()
+        seen = _observed(revision.intents, ledger, revision.cluster)
+        known = standing_since(ledger, revision.cluster)
         found += audit_cluster(
             snapshot,
             rules,
             observed=seen,
-            departures=departures(revision, instances, ledger or Ledger(), now=now),
-            manifests=git.machines,
+            departures=departures(revision, instances, ledger, now=now),
+            manifests=manifests.machines,
         )
-        unasked += (*git.unread, *uncompared(instances, git.machines))
-        found += (_of_file(item) for item in git.findings)
+        unasked += (*manifests.unread, *uncompared(instances, manifests.machines))
+        found += (_of_file(item) for item in manifests.findings)
         found += (_of_intent(item, revision.intents) for item in compiled)
         found = [dated(item, known) for item in found]
     found += load_findings(snapshot, load) if load is not None else ()
-    asked = query or AuditQuery()
     labels = _labels(snapshot) if asked.labels is not None else {}
     return AuditResult(
         cluster=snapshot.cluster,

@@ -57,11 +57,13 @@ class VmVerdict:
     """What gitbot's intents say about a VM.
 
     A plan would move it `to` that node, or not at all, as `held` says; both "" if it is off.
+    `faults` are findings of gitbot's planner about itself.
     """
 
     rows: tuple[IntentVerdict, ...]
     to: str = ""
     held: str = ""
+    faults: tuple[Finding, ...] = ()
 
 
 def judge_vm(
@@ -100,8 +102,9 @@ def judge_vm(
     to = next((move.to.node for move in plan.moves if move.vm.namespaced_name == vm), "")
     held = next((hold for hold in plan.holds if hold.vm.namespaced_name == vm), None)
     said = f"{held.reason} [{held.code}]" if held else ""
-    faults = "; ".join(item.message for item in fault_findings(plan.faults))
-    return VmVerdict(rows=tuple(rows), to=to, held=said or ("" if to else faults))
+    faults = fault_findings(plan.faults)
+    said = said or ("" if to else "; ".join(item.message for item in faults))
+    return VmVerdict(rows=tuple(rows), to=to, held=said, faults=faults)
 
 
 def _rules(

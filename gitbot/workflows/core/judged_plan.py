@@ -6,11 +6,13 @@ Commands, pull requests and the bot's proposals show this to a reviewer. Pure.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from gitbot import gitbot_version
 from gitbot.calendar import TZDATA_VERSION
 from gitbot.constraints.replay.replay import replay
+from gitbot.errors import SelfContradiction
 from gitbot.intents import KINDS, IntentSet, MigrationRequestSpec
 from gitbot.kubernetes.objects import Json, KubernetesObject, labels_of, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -21,6 +23,7 @@ from gitbot.model.plan.findings import Finding, Severity, sort_key
 from gitbot.model.plan.plan import Hold, Manifest, Move, PlacementPlan, PlannerFault
 from gitbot.model.plan.problem import EmptyNodes, PlacementProblem
 from gitbot.model.text.canonical import digest as canonical_digest
+from gitbot.planner import is_answer, unplanned
 from gitbot.policy import Verdict
 from gitbot.published import PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.rendering import AdmissionRule, MigrationContext, NodeLabels, render_manifests
@@ -247,20 +250,35 @@ def rule_findings(plan: PlacementPlan) -> tuple[Finding, ...]:
 INTERNAL = f"plan/{CONTRADICTION}"
 
 
-def fault_findings(faults: Iterable[PlannerFault]) -> tuple[Finding, ...]:
-    """Where the planner contradicted itself, each with one line to report."""
+PLAN_WITHOUT = "its planner contradicts itself; the plan leaves out"
+ANSWER_WITHOUT = "it contradicts itself; the answer leaves out"
+
+
+def fault_findings(faults: Iterable[PlannerFault], what: str = PLAN_WITHOUT) -> tuple[Finding, ...]:
+    """Where gitbot contradicted itself, each with one line to report."""
     return tuple(
         Finding(
             code=INTERNAL,
             severity=Severity.ERROR,
-            message="a fault of gitbot: its planner contradicts itself; the plan leaves out "
-            f"{fault.left_out}",
+            message=f"a fault of gitbot: {what} {fault.left_out or 'everything'}",
             file=fault.intent.file if fault.intent else "",
             line=fault.intent.line if fault.intent else 0,
             hint=f"report it with this line: gitbot {gitbot_version()}: {fault.report}",
         )
         for fault in faults
     )
+
+
+@contextmanager
+def answering(snapshot: ClusterSnapshot) -> Iterator[None]:
+    """Make an error of exit code 1, with a line to report, of a contradiction inside."""
+    try:
+        yield
+    except Exception as error:
+        if is_answer(error):
+            raise
+        (found,) = fault_findings((unplanned(snapshot, error),), ANSWER_WITHOUT)
+        raise SelfContradiction(f"{found.message} ({INTERNAL})", hint=found.hint) from error
 
 
 def hold_findings(holds: Iterable[Hold]) -> tuple[Finding, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Concatenate, ParamSpec
 
 from gitbot.audit import AuditFinding, audit_cluster
 from gitbot.constraints.failure.node_loss import LossSimulation, NodeLoss, Restart
@@ -19,15 +21,17 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.scheduling import ZONE
 from gitbot.model.ledger.request_id import OccurrenceId
 from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import Hold, Move, PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Limits, PlacementProblem, Request
 from gitbot.model.text.names import IntentRef
 from gitbot.model.text.wording import meant, nearest
-from gitbot.planner import make_plan
-from gitbot.workflows.core.judged_plan import fault_findings
+from gitbot.planner import is_answer, make_plan, unplanned
+from gitbot.workflows.core.judged_plan import ANSWER_WITHOUT, fault_findings
 from gitbot.workflows.core.revision import INTENTS, Revision
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
+P = ParamSpec("P")
 _Identity = tuple[str, str, str]
 _ASKED = OccurrenceId(window="simulated", id="now").drain
 
@@ -58,7 +62,7 @@ class Forecast:
     `off` VMs that nobody starts again, `others` other pods without a place. `broken` are findings
     that are new, `unsurvived` losses that leave VMs without a place, of `asked` losses.
     `could` are nodes that can be empty together, if all that were asked for cannot. `faults` are
-    those of gitbot's own planner, in lines to report.
+    those of gitbot itself, in lines to report; not `answered`: they left nothing of the answer.
     """
 
     cluster: str
@@ -76,6 +80,7 @@ class Forecast:
     nodes: tuple[NodeChange, ...] = ()
     could: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    answered: bool = True
 
     @property
     def bad(self) -> bool:
@@ -112,22 +117,54 @@ def chosen_nodes(
     return tuple(dict.fromkeys(found))
 
 
+_Ask = Callable[Concatenate["Simulation", P], Forecast]
+
+
+def _question(ask: _Ask[P]) -> _Ask[P]:
+    """A question during which gitbot contradicts itself is answered with the fault."""
+
+    @functools.wraps(ask)
+    def answer(self: Simulation, /, *args: P.args, **kwargs: P.kwargs) -> Forecast:
+        try:
+            return ask(self, *args, **kwargs)
+        except Exception as error:
+            if is_answer(error):
+                raise
+            found = fault_findings((unplanned(self.snapshot, error),), ANSWER_WITHOUT)
+            return Forecast(
+                cluster=self.snapshot.cluster,
+                question=ask.__name__,
+                faults=_lines(found),
+                answered=False,
+            )
+
+    return answer
+
+
+def _lines(findings: Iterable[Finding]) -> tuple[str, ...]:
+    return tuple(f"{item.message}; {item.hint}" for item in findings)
+
+
 class Simulation:
     """One snapshot, with the rules of a revision or without."""
 
     def __init__(
         self, snapshot: ClusterSnapshot, *, now: int, revision: Revision | None = None
     ) -> None:
-        self._snapshot, self._now, self._revision = snapshot, now, revision
-        self._instances = Instances.of(snapshot)
+        self.snapshot, self._now, self._revision = snapshot, now, revision
+
+    @property
+    def _instances(self) -> Instances:
+        return Instances.of(self.snapshot)
 
     def chosen(
         self, names: Sequence[str], *, zone: str = "", labels: LabelMatcher | None = None
     ) -> tuple[str, ...]:
-        return chosen_nodes(self._snapshot, names, zone=zone, labels=labels)
+        return chosen_nodes(self.snapshot, names, zone=zone, labels=labels)
 
+    @_question
     def lose(self, nodes: Sequence[str]) -> Forecast:
-        loss = LossSimulation(self._snapshot, self._rules(self._snapshot)).of(nodes)
+        loss = LossSimulation(self.snapshot, self._rules(self.snapshot)).of(nodes)
         ends = {item.vm: item.to for item in loss.restarts} | dict.fromkeys(loss.off, "")
         return replace(
             self._forecast(f"lose {', '.join(loss.nodes)}", ends),
@@ -137,6 +174,7 @@ class Simulation:
             broken=tuple(breach.message for breach in loss.broken),
         )
 
+    @_question
     def drain(self, nodes: Sequence[str], *, rolling: int = 0) -> Forecast:
         """Empty these nodes together; with `rolling`, so many at once, each back when empty."""
         what = f"drain {', '.join(nodes)}"
@@ -144,30 +182,34 @@ class Simulation:
             return self._drained(what, nodes, away=None, together=len(nodes) > 1)
         return self._drained(f"{what}, {rolling} at once", nodes, away=0, at_once=rolling)
 
+    @_question
     def reboot(self, *, away: int) -> Forecast:
         """Empty every node with VMs once, one at a time; each is back `away` seconds later."""
         nodes = tuple(sorted(self._instances.on_node))
         return self._drained("reboot every node once", nodes, away=away)
 
+    @_question
     def grow(self, vm: NamespacedName, count: int) -> Forecast:
         if vm not in self._instances:
             raise UsageError(f"there is no VM {vm}")
-        restarts = LossSimulation(self._snapshot).grown(vm, count)
+        restarts = LossSimulation(self.snapshot).grown(vm, count)
         ends = {item.vm: item.to for item in restarts}
         return replace(self._forecast(f"{count} more like {vm}", ends), restarts=restarts)
 
+    @_question
     def label(self, node: str, key: str, value: str | None) -> Forecast:
         """What breaks and what is mended if a node gets a label, or loses it."""
         (name,) = self.chosen((node,))
         objects = tuple(
             _labelled(obj, key, value) if name_of(obj).name == name else obj
-            for obj in self._snapshot.of("Node")
+            for obj in self.snapshot.of("Node")
         )
-        changed = replace(self._snapshot, objects={**self._snapshot.objects, "Node": objects})
+        changed = replace(self.snapshot, objects={**self.snapshot.objects, "Node": objects})
         words = f"{key}={value}" if value is not None else f"no label {key}"
         after = self._audited(changed, self._rules(changed))
         return self._compared(f"{name} has {words}", after)
 
+    @_question
     def rule(self, data: bytes, file: str) -> Forecast:
         """What breaks and what is mended if the rules of a file are new, or replace theirs.
 
@@ -190,17 +232,18 @@ class Simulation:
         kept = [intent for intent in own if intent.ref.id not in ids]
         every = IntentSet(cluster=cluster, intents=tuple(sorted([*kept, *new.intents], key=_order)))
         rules = compile_rules(every, self._instances)[0]
-        return self._compared(f"rules of {file}", self._audited(self._snapshot, rules))
+        return self._compared(f"rules of {file}", self._audited(self.snapshot, rules))
 
     def _compared(self, question: str, after: Mapping[_Identity, str]) -> Forecast:
-        before = self._audited(self._snapshot, self._rules(self._snapshot))
+        before = self._audited(self.snapshot, self._rules(self.snapshot))
         return Forecast(
-            cluster=self._snapshot.cluster,
+            cluster=self.snapshot.cluster,
             question=question,
             broken=tuple(after[one] for one in after if one not in before),
             mended=tuple(before[one] for one in before if one not in after),
         )
 
+    @_question
     def survive(self, *, zones: bool, nodes: bool) -> Forecast:
         """Whether every VM finds a place after the loss of any one node, of any one zone."""
         every = sorted(self._instances.on_node) if nodes else []
@@ -213,9 +256,9 @@ class Simulation:
             groups += [tuple(by_zone[zone]) for zone in sorted(by_zone)]
         levels = " and ".join([*(["node"] if nodes else []), *(["zone"] if zones else [])])
         return Forecast(
-            cluster=self._snapshot.cluster,
+            cluster=self.snapshot.cluster,
             question=f"lose any one {levels}",
-            unsurvived=tuple(LossSimulation(self._snapshot).not_survived(groups)),
+            unsurvived=tuple(LossSimulation(self.snapshot).not_survived(groups)),
             asked=len(groups),
         )
 
@@ -247,7 +290,7 @@ class Simulation:
             holds=plan.holds,
             seconds=_seconds(plan, self._now),
             could=tuple(node for drain in plan.drains for node in drain.could),
-            faults=tuple(f"{item.message}; {item.hint}" for item in fault_findings(plan.faults)),
+            faults=_lines(fault_findings(plan.faults)),
             broken=tuple(
                 message
                 for rule in plan.rules
@@ -260,14 +303,14 @@ class Simulation:
     def _problem(self, goal: EmptyNodes) -> PlacementProblem:
         if self._revision is not None:
             engine = RevisionEngine(revision=self._revision)
-            return engine.compile(self._snapshot, now=self._now, goals=(goal,))[0]
+            return engine.compile(self.snapshot, now=self._now, goals=(goal,))[0]
         return PlacementProblem(
-            cluster=self._snapshot.cluster,
+            cluster=self.snapshot.cluster,
             now=self._now,
-            snapshot=self._snapshot,
-            rules=own_rules(self._snapshot),
+            snapshot=self.snapshot,
+            rules=own_rules(self.snapshot),
             goals=(goal,),
-            limits=effective_limits(Limits(), self._snapshot),
+            limits=effective_limits(Limits(), self.snapshot),
         )
 
     def _rules(self, snapshot: ClusterSnapshot) -> tuple[RuleConstraint, ...]:
@@ -286,7 +329,7 @@ class Simulation:
         after = {**homes, **ends}
         touched = {homes.get(vm, "") for vm in ends} | set(ends.values())
         return Forecast(
-            cluster=self._snapshot.cluster,
+            cluster=self.snapshot.cluster,
             question=question,
             nodes=tuple(
                 NodeChange(
