@@ -12,7 +12,7 @@ from gitbot.audit.drift import uncompared
 from gitbot.audit.finding import AuditFinding, of_finding
 from gitbot.audit.node_load import LoadQuestion, load_findings
 from gitbot.audit.other_movers import other_movers
-from gitbot.audit.rule_conflicts import conflict_finding, contradictions
+from gitbot.audit.rule_conflicts import conflict_finding, contradictions, undecided_finding
 from gitbot.audit.unpin import NodePin, pin_in, rule_of_pin, without_pins
 
 __all__ = [
@@ -30,5 +30,6 @@ __all__ = [
     "read_policy",
     "rule_of_pin",
     "uncompared",
+    "undecided_finding",
     "without_pins",
 ]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from gitbot.audit.finding import AuditFinding
+from gitbot.audit.finding import AuditFinding, of_finding
 from gitbot.constraints.audit_placement import PlacedPod
 from gitbot.constraints.moves.instances import Instances
-from gitbot.constraints.rules.contradiction import smallest_sets
+from gitbot.constraints.rules.contradiction import SearchEffort, smallest_sets
 from gitbot.constraints.rules.placement_rule import PlacementRule
 from gitbot.constraints.rules.rule_parts import NodePart
 from gitbot.constraints.rules.vm_spec_rules import own_rules
@@ -32,14 +32,21 @@ _MOST_SETS = 4  # for one broken rule
 def conflicting(
     snapshot: ClusterSnapshot, rules: Sequence[RuleConstraint], pods: Iterable[PlacedPod]
 ) -> Iterator[AuditFinding]:
-    """One finding for each smallest set."""
-    return map(conflict_finding, contradictions(snapshot, rules, pods))
+    """One finding for each smallest set, and for each rule about which a search gave up."""
+    undecided: list[RuleConstraint] = []
+    yield from map(conflict_finding, contradictions(snapshot, rules, pods, undecided))
+    yield from map(undecided_finding, undecided)
 
 
 def contradictions(
-    snapshot: ClusterSnapshot, rules: Sequence[RuleConstraint], pods: Iterable[PlacedPod]
+    snapshot: ClusterSnapshot,
+    rules: Sequence[RuleConstraint],
+    pods: Iterable[PlacedPod],
+    undecided: list[RuleConstraint],
 ) -> Iterator[Sequence[RuleConstraint]]:
     """The smallest sets. Rules that all hold now cannot be in conflict.
+
+    `undecided` takes the broken rules about which the search gave up, when the last set was taken.
 
     A maximum alone is left out: compiling it reports `intents/too-few-domains`.
     """
@@ -57,11 +64,14 @@ def contradictions(
     for rule in broken:
         numbers = set().union(*(about.get(vm, ()) for vm in rule.members))
         together = [hard[number] for number in sorted(numbers)]
-        for found in smallest_sets(instances.homes, able, together):
+        effort = SearchEffort()
+        for found in smallest_sets(instances.homes, able, together, effort):
             refs = frozenset(item.ref for item in found)
             if refs not in told and (len(refs) > 1 or found[0].maximum is None):
                 told.add(refs)
                 yield found
+        if effort.cut:
+            undecided.append(rule)
 
 
 def _by_member(
@@ -137,6 +147,24 @@ def conflict_finding(rules: Sequence[RuleConstraint]) -> AuditFinding:
         name=NamespacedName(namespace=first.namespace, name=first.name),
         rule=first.id,
         vms=tuple(vms),
+    )
+
+
+def undecided_finding(rule: RuleConstraint) -> AuditFinding:
+    """A broken rule about which the search gave up."""
+    ref = rule.ref
+    return of_finding(
+        Finding(
+            code="audit/undecided",
+            severity=Severity.NOTE,
+            message=f"the search for rules that cannot hold beside {_words(ref)} was cut: it has "
+            "more VMs or placements than gitbot tries, so there may be some that are not named",
+            file=ref.file,
+            line=ref.line,
+            key_path=ref.id,
+            hint="`gitbot plan` shows what heals it, or why nothing does",
+        ),
+        ref,
     )
 
 

@@ -218,7 +218,7 @@ def test_a_contradiction_in_an_answer_is_a_line_to_report(tree: Path, tmp_path: 
         found = answers(tree, tmp_path, QUESTIONS)
     for words, (code, text) in found.items():
         assert (words, code) == (words, 1), text
-        assert INTERNAL in text
+        assert "a fault of gitbot: it" in text
         assert "report it with this line: gitbot " in text
         assert "Traceback" not in text
     assert INTERNAL not in "".join(text for _, text in whole.values())

@@ -7,13 +7,14 @@ amount of free capacity and no order of moves can fix a conflict found here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from gitbot.constraints.rules.rule_parts import NodePart
 from gitbot.constraints.rules.worsening import amounts, monotone, signature
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.constraint import Occupancy, RuleConstraint
 
-_MOST_STATES = 5_000  # with more states the search gives up and reports nothing
+_MOST_STATES = 5_000  # with more states the search gives up, and says so
 _MOST_MEMBERS = 64
 _SAMPLE = 100  # nodes, roughly
 _MOST_SETS = 4  # reported for one list of rules
@@ -21,19 +22,26 @@ _MOST_SETS = 4  # reported for one list of rules
 Homes = Mapping[NamespacedName, str]
 
 
+@dataclass(slots=True)
+class SearchEffort:
+    """`cut`: a search gave up, so there may be more sets, or smaller ones."""
+
+    cut: bool = False
+
+
 def smallest_sets(
-    homes: Homes, able: Sequence[str], rules: list[RuleConstraint]
+    homes: Homes, able: Sequence[str], rules: list[RuleConstraint], effort: SearchEffort
 ) -> Iterator[list[RuleConstraint]]:
     """Smallest sets one after the other: each time without one rule of the last set.
 
     `homes` has the current nodes of VMs, `able` the nodes that they may move to.
     """
     some = able[:: max(1, len(able) // _SAMPLE)]
-    if not _impossible(homes, rules, _alike(homes, some, rules)):
+    if not _impossible(homes, rules, _alike(homes, some, rules), effort):
         return  # a placement on some nodes is also one on all
     nodes = _alike(homes, able, rules)
     for _ in range(_MOST_SETS):
-        found = _smallest(homes, rules, nodes)
+        found = _smallest(homes, rules, nodes, effort)
         if not found:
             return
         yield found
@@ -50,25 +58,31 @@ def _alike(homes: Homes, able: Sequence[str], rules: Sequence[RuleConstraint]) -
 
 
 def _smallest(
-    homes: Homes, rules: list[RuleConstraint], nodes: Sequence[str]
+    homes: Homes, rules: list[RuleConstraint], nodes: Sequence[str], effort: SearchEffort
 ) -> list[RuleConstraint]:
     """Rules that cannot all hold, and all of which are needed for that; empty if not proven."""
-    if not _impossible(homes, rules, nodes):
+    if not _impossible(homes, rules, nodes, effort):
         return []
     for rule in list(rules):
         rest = [other for other in rules if other is not rule]
-        if _impossible(homes, rest, nodes):
+        if _impossible(homes, rest, nodes, effort):
             rules = rest
     return rules
 
 
-def _impossible(homes: Homes, rules: Sequence[RuleConstraint], nodes: Sequence[str]) -> bool:
-    """Whether no placement keeps all rules. False if the search gave up."""
+def _impossible(
+    homes: Homes, rules: Sequence[RuleConstraint], nodes: Sequence[str], effort: SearchEffort
+) -> bool:
+    """Whether no placement keeps all rules. False if the search gave up; `effort` says so."""
     members = frozenset[NamespacedName]().union(*(rule.members for rule in rules))
     vms = sorted(vm for vm in members if vm in homes)
     if not vms or len(vms) > _MOST_MEMBERS:
+        effort.cut |= bool(vms)
         return False
-    return _UnsatisfiableCoreSearch(rules, vms, nodes, homes).is_hopeless
+    search = _UnsatisfiableCoreSearch(rules, vms, nodes, homes)
+    placed = search.finds_places()
+    effort.cut |= search.gave_up and not placed
+    return not (placed or search.gave_up)
 
 
 class _UnsatisfiableCoreSearch:
@@ -88,10 +102,12 @@ class _UnsatisfiableCoreSearch:
         self._order = sorted(vms, key=lambda vm: (vm not in narrow, vm))
         self._nodes, self._homes = nodes, homes
 
+    def finds_places(self) -> bool:
+        return self._place({}, 0)
+
     @property
-    def is_hopeless(self) -> bool:
-        found = self._place({}, 0)
-        return not found and self._left > 0
+    def gave_up(self) -> bool:
+        return self._left <= 0
 
     def _place(self, places: dict[NamespacedName, frozenset[str]], depth: int) -> bool:
         """Whether the remaining VMs find places; False, too, if the states are used up.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gitbot.constraints.rules.contradiction import smallest_sets
+from gitbot.constraints.rules.contradiction import SearchEffort, smallest_sets
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster.columns import Mask
 from gitbot.model.plan.constraint import RuleConstraint
@@ -87,4 +87,4 @@ def contradiction(ground: CapacityModel, rule: RuleConstraint) -> Sequence[RuleC
         and not any(True for _ in other.breaches(board.occupancy))
     ]
     homes = {vm: board.place(vm) for each in (rule, *hold) for vm in each.members}
-    return next(smallest_sets(homes, board.nodes, [rule, *hold]), ())
+    return next(smallest_sets(homes, board.nodes, [rule, *hold], SearchEffort()), ())

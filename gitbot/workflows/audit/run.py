@@ -111,7 +111,13 @@ def run_audit(
             now=now,
             taken_at=snapshot.taken_at,
             snapshot=snapshot.digest,
-            findings=tuple(replace(of_finding(item, ref), rule="") for item in faults),
+            findings=tuple(
+                replace(
+                    of_finding(replace(item, message=f"{item.message}; {item.hint}", hint=""), ref),
+                    rule="",
+                )
+                for item in faults  # tables show no hints
+            ),
         )
 
 

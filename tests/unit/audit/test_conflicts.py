@@ -75,10 +75,34 @@ def test_the_smallest_sets(
     assert [item.code == "audit/never-holds" for item in found] == [len(s) == 1 for s in expected]
 
 
-def test_what_the_search_cannot_finish_is_not_claimed() -> None:
+def test_what_the_search_cannot_finish_is_not_claimed_and_said() -> None:
     """Thirty VMs in twenty-nine zones: too many placements to try them all."""
     nodes = [node(f"n-{number}", zone=f"z{number}") for number in range(29)]
     vms = [vm(f"db-{n}", on=f"n-{n % 29}", labels={"app": "db"}) for n in range(30)]
     snapshot = from_objects("test", tuple(flat([*nodes, *vms])), 0)
     found = audit_cluster(snapshot, rules_of(Instances.of(snapshot), {"x": APART}))
-    assert {item.finding.code for item in found} == {"audit/rule-broken"}
+    assert [item.finding.code for item in found] == ["audit/rule-broken", "audit/undecided"]
+    assert "PlacementRule/default/x" in found[1].finding.message
+    assert "was cut" in found[1].finding.message
+
+
+def test_more_vms_than_the_search_places_are_said() -> None:
+    """All in one zone, all wanted in another: only their number is in the way."""
+    vms = [vm(f"db-{n}", on="n-a", labels={"app": "db"}) for n in range(65)]
+    for count, expected in ((64, []), (65, ["audit/undecided"])):
+        snapshot = from_objects("test", tuple(flat([*NODES, *vms[:count]])), 0)
+        found = audit_cluster(snapshot, rules_of(Instances.of(snapshot), {"x": IN_B}))
+        codes = [item.finding.code for item in found if item.finding.code != "audit/rule-broken"]
+        assert [code for code in codes if code == "audit/undecided"] == expected
+
+
+def test_a_set_that_may_be_too_large_has_a_note_beside_it() -> None:
+    """y and z cannot both hold; without one of them, x leaves too many placements to try all."""
+    nodes = [node(f"n-{number}", zone=f"z{number}") for number in range(29)]
+    vms = [vm(f"db-{n}", on=f"n-{n % 29}", labels={"app": "db"}) for n in range(30)]
+    snapshot = from_objects("test", tuple(flat([*nodes, *vms])), 0)
+    rules = {"x": APART, "y": {"node_affinity": zones("In", "z1")}}
+    rules["z"] = {"node_affinity": zones("In", "z2")}
+    found = audit_cluster(snapshot, rules_of(Instances.of(snapshot), rules))
+    codes = [item.finding.code for item in found]
+    assert {"audit/contradiction", "audit/undecided"} <= set(codes)

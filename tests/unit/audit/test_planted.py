@@ -155,6 +155,11 @@ PLANTS = {
         rules={"never": {"node_affinity": zones("atlantis")}},
         found={("audit/rule-broken", "never"), ("audit/never-holds", "never")},
     ),
+    "more VMs than the search for contradictions places": Plant(
+        objects=[vm(f"many-{n}", on=OTHER, labels={"app": "many"}) for n in range(65)],
+        rules={"many": {"node_affinity": zones("bcn")}},
+        found={("audit/rule-broken", "many"), ("audit/undecided", "many")},
+    ),
     "rules that contradict each other": Plant(
         objects=[vm("torn", on=OTHER, labels={"app": "torn"})],
         rules={

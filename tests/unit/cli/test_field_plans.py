@@ -312,6 +312,25 @@ def test_required_rules_that_cannot_both_hold_fail_the_check(tmp_path: Path) -> 
     assert "intents/contradiction" not in said.text
 
 
+def test_a_search_for_contradictions_that_gives_up_says_so(tmp_path: Path) -> None:
+    """The search places at most 64 VMs."""
+    fast = CONTRADICTION.partition("  affinity:")[0] + FAST
+    for count in (64, 65):
+        vms = [vm(f"v{number}", on="n1", labels={"pair": "web"}) for number in range(count)]
+        plan(tmp_path, fast, node("n1"), node("n2", labels={"disk": "ssd"}), *vms)
+        for command, code in (("check", "intents/undecided"), ("audit", "audit/undecided")):
+            said = typed(command, "--snapshot", "cluster.json", "--now", NOW)
+            assert (code in said.text) == (count == 65), said.text
+            assert ("rules that cannot hold beside" in said.text) == (count == 65)
+
+
+FAST = """\
+  nodeAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: In, values: [ssd]}]}]
+"""
+
+
 @pytest.mark.parametrize(("ssd_on", "warns"), [(("n1",), True), (("n1", "n2"), False), ((), False)])
 def test_a_move_that_newly_misses_the_vms_own_preference_warns(
     tmp_path: Path, ssd_on: tuple[str, ...], warns: bool
