@@ -12,12 +12,12 @@ ROOMS = {
     "__init__": 14,
     "__main__": 87,
     "adapters": 8_158,
-    "audit": 1_762,
+    "audit": 1_788,
     "calendar": 1_529,
-    "cli": 8_875,
-    "constraints": 10_552,
+    "cli": 8_898,
+    "constraints": 10_568,
     "documents": 2_500,
-    "errors": 103,
+    "errors": 109,
     "execution": 3_494,
     "intents": 5_617,
     "kubernetes": 507,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_536,
     "wiring": 1_197,
-    "workflows": 14_402,
+    "workflows": 14_524,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

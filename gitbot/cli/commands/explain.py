@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.cli.shared.explain_grounds import explain_one, grounds_of, judged
+from gitbot.cli.shared.explain_grounds import answering, explain_one, grounds_of, judged
 from gitbot.cli.shared.options import (
     LISTED,
     ClusterAccess,
@@ -26,6 +26,7 @@ from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.wiring import StderrProgress
 
 if TYPE_CHECKING:
+    from gitbot.cli.shared.explain_grounds import RepositoryContext
     from gitbot.constraints.explanation import Explainer, Explanation
     from gitbot.constraints.load.ranking import Ranking
     from gitbot.kubernetes.selectors import Scope
@@ -104,8 +105,6 @@ def explain(
     """
     if not any((subjects, scope.labels, all_pending, request, window)):
         raise UsageError("nothing to explain", hint="give vm/NAME, pod/NAME, -l or --all-pending")
-    from gitbot.workflows.core.judged_plan import answering  # noqa: PLC0415 - keeps --help quick
-
     with (progress := StderrProgress(sys.stderr)).shown():
         grounds = grounds_of(
             access,
@@ -126,8 +125,7 @@ def explain(
             wanted = _wanted(grounds.snapshot, explainer, scope, subjects, all_pending=all_pending)
             found = [_explain(explainer, kind, name, added) for kind, name in wanted]
             verdicts = judged(grounds, found, explainer, added)
-            cluster = grounds.snapshot.cluster
-            shown = _printed(found, cluster, output, explainer, verdicts, load=load)
+            shown = _printed(found, grounds, output, explainer, verdicts, load=load)
     click.echo(shown + (_measured(load, now) if output in ("table", "wide") else ""), nl=False)
     return _said(found, verdicts.values(), all_pending=all_pending)
 
@@ -262,7 +260,7 @@ def _explain(
 
 def _printed(
     found: Sequence[Explanation],
-    cluster: str,
+    grounds: RepositoryContext,
     output: str,
     explainer: Explainer,
     verdicts: Mapping[NamespacedName, VmVerdict],
@@ -286,7 +284,9 @@ def _printed(
 
     by_subject = {item.name: _of(item, verdicts) for item in found}
     value: dict[str, Any] = encoded(
-        explanation_document(found, cluster, runs_on=here, intents=by_subject, load=load)
+        explanation_document(
+            found, grounds.snapshot.cluster, runs_on=here, intents=by_subject, load=load
+        )
     )
     if output == "json":
         from gitbot.snapshot import indented_json  # noqa: PLC0415 - msgspec where used

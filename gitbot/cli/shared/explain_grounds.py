@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -136,6 +137,13 @@ def _revision(cluster: str, *, must: bool) -> Revision | None:
     return None
 
 
+def answering(snapshot: ClusterSnapshot) -> AbstractContextManager[None]:
+    """A contradiction inside becomes an error of exit code 1, with a line to report."""
+    from gitbot.workflows.core.judged_plan import answering  # noqa: PLC0415 - the planner
+
+    return answering(snapshot)
+
+
 def judged(
     grounds: RepositoryContext,
     found: Sequence[Explanation],
@@ -171,7 +179,6 @@ def explain_one(
     """Print the plan of one request or window alone; 1 if gitbot contradicts itself, else 0."""
     from gitbot.cli.shared.output import shown  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.check import check_one  # noqa: PLC0415
-    from gitbot.workflows.core.judged_plan import answering  # noqa: PLC0415
 
     if request and window:
         raise UsageError("give --request or --window, not both")
