@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_000,
     "snapshot": 2_536,
     "wiring": 1_197,
-    "workflows": 14_524,
+    "workflows": 14_552,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

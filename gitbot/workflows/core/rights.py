@@ -55,6 +55,25 @@ def published_missing(data: bytes | None) -> Missing:
     return missing
 
 
+def asked_once(missing: Missing) -> Missing:
+    """The same for one pass: the cluster is asked once, however many plans want the answer."""
+    known: dict[tuple[str, str], tuple[str, ...] | ClusterError] = {}
+
+    def ask(group: str, namespace: str) -> tuple[str, ...]:
+        pair = (group, namespace)
+        if pair not in known:
+            try:
+                known[pair] = missing(group, namespace)
+            except ClusterError as error:
+                known[pair] = error
+        answer = known[pair]
+        if isinstance(answer, ClusterError):
+            raise answer
+        return answer
+
+    return ask
+
+
 def rights_checked(result: CheckResult, missing: Missing, *, own: bool) -> CheckResult:
     """A result, with what the account may not do of its plan and its previews.
 
@@ -68,10 +87,9 @@ def rights_checked(result: CheckResult, missing: Missing, *, own: bool) -> Check
     return replace(result, findings=(*result.findings, *found), judged=judged)
 
 
-def rights_judged(shell: RunContext, revision: Revision, judged: JudgedPlan) -> JudgedPlan:
+def rights_judged(missing: Missing, revision: Revision, judged: JudgedPlan) -> JudgedPlan:
     """The same for a plan of this process, which has the account that applies."""
-    moves = judged.plan.moves
-    found = rights_findings(revision, moves, shell.cluster.missing, own=True)
+    found = rights_findings(revision, judged.plan.moves, missing, own=True)
     return with_findings(judged, revision, found)
 
 

@@ -29,6 +29,7 @@ from gitbot.workflows.approval.stale_reviews import changed_since_review, propos
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan
 from gitbot.workflows.core.revision_engine import RevisionEngine
+from gitbot.workflows.core.rights import Missing
 from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose.concerns import Concern, ConcernSources
 from gitbot.workflows.propose.proposal import ConcernReport, Did, body_of, file_of, title_of
@@ -38,13 +39,17 @@ from gitbot.workflows.pulls.show import Showing, is_shown, show_checks, show_com
 
 @dataclass(slots=True, kw_only=True)
 class ProposeRun:
-    """The state of one run of propose: the journal grows, pull requests open and close."""
+    """The state of one run of propose: the journal grows, pull requests open and close.
+
+    `missing` says which rights the account lacks, as `Cluster.missing`.
+    """
 
     shell: RunContext
     base: RevisionEngine
     journal: Journal
     sources: ConcernSources
     open_pulls: dict[str, PullRequest]
+    missing: Missing
 
     @property
     def now(self) -> int:

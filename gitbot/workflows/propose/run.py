@@ -43,7 +43,7 @@ from gitbot.workflows.approval.owner_approvals import CurrentClusterFacts, owner
 from gitbot.workflows.approval.read_approvals import concern_branch, read_proposal
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan, fault_findings
-from gitbot.workflows.core.rights import rights_judged
+from gitbot.workflows.core.rights import asked_once, rights_judged
 from gitbot.workflows.core.stop_conditions import LedgerStop
 from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
 from gitbot.workflows.ledger.anchor import Anchor
@@ -149,7 +149,12 @@ def _begin(
         if pull.branch.startswith(prefix)
     }
     return ProposeRun(
-        shell=shell, base=sources.base, journal=journal, sources=sources, open_pulls=pulls
+        shell=shell,
+        base=sources.base,
+        journal=journal,
+        sources=sources,
+        open_pulls=pulls,
+        missing=asked_once(shell.cluster.missing),
     )
 
 
@@ -323,7 +328,7 @@ def _judged(run: ProposeRun, concern: Concern) -> JudgedPlan | ConcernReport:
         )
     if record.no_plan:
         run.journal.note(_observed(run, concern))
-    return rights_judged(run.shell, run.base.revision, judged)
+    return rights_judged(run.missing, run.base.revision, judged)
 
 
 def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
