@@ -12,6 +12,7 @@ from gitbot.audit.gathered import gathered
 from gitbot.audit.other_movers import other_movers
 from gitbot.audit.pins import differing, pins
 from gitbot.audit.rule_conflicts import conflicting
+from gitbot.audit.scheduler_profiles import unjudged_profiles
 from gitbot.audit.unmet_terms import missing_keys, unmet_terms
 from gitbot.constraints.audit_placement import placed_pods
 from gitbot.constraints.moves.instances import Instances
@@ -46,5 +47,6 @@ def audit_cluster(
         *single_points(snapshot, pods, departures),
         *gathered(snapshot, pods),
         *other_movers(snapshot),
+        *unjudged_profiles(snapshot),
     ]
     return tuple(sorted(found, key=lambda item: item.order))

@@ -125,7 +125,8 @@ class Explainer:
         feasible = judgement.feasible
         scores: tuple[NodeScore, ...] = ()
         if len(feasible) > 1:
-            scores = world.scores(asked, feasible, self._ranked.ranking.scorers)
+            most = self._ranked.ranking.most_allocated
+            scores = world.scores(asked, feasible, most_allocated=most)
             scores = self._ranked.added(scores, obj, name)
         uncertain = (*pod_checks(asked, world, judgement), *self._ranked.check(feasible))
         return Explanation(

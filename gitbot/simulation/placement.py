@@ -13,8 +13,11 @@ from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster.pod import Pod
 from gitbot.simulation.controllers.scheduler import Choice
+from gitbot.simulation.served_resources import BY_KIND
 from gitbot.simulation.store import Change, Store
 from gitbot.snapshot import from_objects
+
+_KINDS = tuple(kind for kind in FACT_KINDS if kind in BY_KIND)
 
 
 class WorldPlacement:
@@ -66,7 +69,7 @@ class WorldPlacement:
     def world(self) -> World:
         """The pods on their nodes as the scheduler sees them now. Do not change it."""
         if self._world is None:
-            objects = [obj for kind in FACT_KINDS for obj in self._store.all(kind)]
+            objects = [obj for kind in _KINDS for obj in self._store.all(kind)]
             self._world = World.of(from_objects("", objects, 0))
             for pod in self._pods.values():
                 self._world.add(pod, pod.node)

@@ -212,6 +212,7 @@ FIELDS: Mapping[str, Fields] = {
         "overhead": whole({"podFixed": AMOUNTS}),
         "scheduling": whole({"nodeSelector": TEXTS, "tolerations": _TOLERATIONS}),
     },
+    "Scheduler": {"spec": {"policy": {"name": str}, "profile": str}},
     "Service": {"spec": {"selector": TEXTS, "type": ANY}},
     "StatefulSet": _OWNER,
     "StorageClass": {

@@ -72,7 +72,7 @@ def _resource(
 def _optional(
     kind: str, group: str, version: str, plural: str, *, cluster: bool = False
 ) -> Resource:
-    """A kind without which starts of some VMs are not known."""
+    """A kind of other programs, or without which starts of some VMs are not known."""
     return _resource(
         kind, group, version, plural, cluster_scoped=cluster, required=False, needed=False
     )
@@ -115,6 +115,7 @@ _RESOURCES = (
     _resource("ReplicationController", "", "v1", "replicationcontrollers"),
     _resource("ResourceQuota", "", "v1", "resourcequotas"),
     _resource("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", cluster_scoped=True),
+    _optional("Scheduler", "config.openshift.io", "v1", "schedulers", cluster=True),
     _resource("Service", "", "v1", "services"),
     _resource("StatefulSet", "apps", "v1", "statefulsets"),
     _resource("StorageClass", _STORAGE, "v1", "storageclasses", cluster_scoped=True),

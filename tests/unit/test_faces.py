@@ -29,8 +29,8 @@ ROOMS = {
         "replay.replay "
         "rules.companions rules.contradiction rules.domains rules.load_relief rules.placement_rule "
         "rules.rule_parts rules.vm_spec_rules rules.worsening rules.zone_anti_affinity "
-        "scheduler.cluster_facts scheduler.filters.node_unschedulable scheduler.verdicts "
-        "scheduler.versions scheduler.world"
+        "scheduler.cluster_facts scheduler.filters.node_unschedulable scheduler.profiles "
+        "scheduler.verdicts scheduler.versions scheduler.world"
     ),
     "documents": "fields formats schemas",
     "execution": (
@@ -46,8 +46,8 @@ ROOMS = {
     ),
     "model": (
         "caches cluster.cluster cluster.columns cluster.load cluster.node cluster.opt_out "
-        "cluster.pod cluster.resource_requests cluster.scheduling grouping "
-        "ledger.effect_id ledger.event_parts ledger.events ledger.ledger "
+        "cluster.pod cluster.resource_requests cluster.scheduler_profile cluster.scheduling "
+        "grouping ledger.effect_id ledger.event_parts ledger.events ledger.ledger "
         "ledger.owner_approval ledger.request_id plan.constraint plan.diagnosis "
         "plan.findings plan.plan plan.problem progress struct lazy_fields text.canonical "
         "text.decoding text.instants text.names text.wording"

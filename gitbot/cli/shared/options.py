@@ -49,7 +49,8 @@ class ClusterAccess:
 
     `kubeconfig` and `context` are "" for kubectl's defaults. `name` is the cluster's name in the
     configuration; "" if there is none, then the context's name counts. `metrics` is a file with
-    measured load, which wins over `load` of the configuration.
+    measured load, which wins over `load` of the configuration; `scheduler` is a file with the
+    configuration of kube-scheduler.
     """
 
     kubeconfig: str = ""
@@ -57,6 +58,7 @@ class ClusterAccess:
     snapshots: tuple[str, ...] = ()
     name: str = ""
     metrics: str = ""
+    scheduler: str = ""
     load: LoadSettings | None = None
 
     def of(
@@ -81,6 +83,11 @@ def cluster_options(function: F) -> F:
         metavar="FILE",
         help="Measured load of the nodes (JSON): a ClusterLoad, or what load-watcher serves.",
     )
+    @click.option(
+        "--scheduler-config",
+        metavar="FILE",
+        help="The cluster's KubeSchedulerConfiguration, or a ConfigMap that holds it.",
+    )
     @functools.wraps(function)
     def gather(**kwargs: Any) -> Any:
         access = ClusterAccess(
@@ -88,6 +95,7 @@ def cluster_options(function: F) -> F:
             context=kwargs.pop("context") or "",
             snapshots=tuple(kwargs.pop("snapshot")),
             metrics=kwargs.pop("metrics") or "",
+            scheduler=kwargs.pop("scheduler_config") or "",
         )
         return function(access=access, **kwargs)
 
@@ -293,6 +301,13 @@ def load_snapshot(
     unreadable or damaged) and ClusterError.
     """
     snapshot = _load_state(access, now=now, onlooker=onlooker)
+    if access.scheduler:
+        from gitbot.constraints.scheduler.profiles import (  # noqa: PLC0415 - numpy where used
+            read_profiles,
+        )
+
+        profiles = read_profiles(access.scheduler, read_file(access.scheduler))
+        snapshot = snapshot.with_profiles(profiles)
     if access.metrics:
         from gitbot.snapshot import read_load  # noqa: PLC0415 - msgspec only where used
 

@@ -7,9 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from gitbot.constraints.load.measures import NodeLoad
 from gitbot.constraints.load.trimaran import LOAD_SCORERS, Place
-from gitbot.constraints.scheduler.registry import SCORERS
-from gitbot.constraints.scheduler.scorer import Scorer
-from gitbot.constraints.scheduler.scores import resource_scores
 from gitbot.constraints.scheduler.verdicts import NodeScore
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of
@@ -33,15 +30,8 @@ class Ranking:
     loads: Mapping[str, NodeLoad] = field(default_factory=dict)
 
     @property
-    def scorers(self) -> tuple[Scorer, ...]:
-        if MOST_ALLOCATED not in self.names:
-            return SCORERS
-        return tuple(
-            replace(scorer, score=resource_scores.most_allocated)
-            if scorer.plugin == "NodeResourcesFit"
-            else scorer
-            for scorer in SCORERS
-        )
+    def most_allocated(self) -> bool:
+        return MOST_ALLOCATED in self.names
 
     @property
     def load_aware(self) -> tuple[str, ...]:

@@ -23,12 +23,7 @@ def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
     if pod.gates:
         words = f"held by scheduling gates: {', '.join(pod.gates)}"
         yield failed("scheduling-gates", words)
-    if pod.scheduler != "default-scheduler":
-        yield warned(
-            "scheduler",
-            f"scheduler {pod.scheduler} decides, not kube-scheduler's default profile: "
-            "the prediction is not guaranteed",
-        )
+    yield from _scheduler(pod, world)
     if any(item.weight and item.term.malformed for item in pod.affinity.preferred_nodes):
         yield warned(
             "preferred-term",
@@ -54,6 +49,19 @@ def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
     yield from _attachment(judgement)
     yield from _sampling(pod, world, judgement)
     yield from _preemption(pod, world, judgement)
+
+
+def _scheduler(pod: Pod, world: World) -> Iterator[Check]:
+    profile = world.state.facts.profiles.get(pod.scheduler)
+    if profile is None:
+        yield warned(
+            "scheduler",
+            f"scheduler {pod.scheduler} decides, not kube-scheduler's default profile: "
+            "the prediction is not guaranteed",
+        )
+        return
+    for part in profile.unjudged:
+        yield warned("scheduler", f"{part}; the prediction is not guaranteed")
 
 
 def _dotted(minor: tuple[int, ...]) -> str:
@@ -130,22 +138,26 @@ def _attachment(judgement: Judgement) -> Iterator[Check]:
         )
 
 
-def nodes_looked_for(count: int) -> int:
+def nodes_looked_for(count: int, percentage: int = 0) -> int:
     """How many feasible nodes kube-scheduler searches for among `count` before it stops.
 
-    Source: kube-scheduler, schedule_one.go (numFeasibleNodesToFind), default settings.
+    `percentage` is percentageOfNodesToScore, 0 if it is not set. Source: kube-scheduler,
+    schedule_one.go (numFeasibleNodesToFind).
     """
     if count < ALWAYS_FOUND:
         return count
-    percent = max(50 - count // 125, 5)
+    percent = percentage or max(50 - count // 125, 5)
     return max(count * percent // 100, ALWAYS_FOUND)
 
 
 def _sampling(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
+    profile = world.state.facts.profile(pod)
+    if not profile.weights:
+        return  # it takes the first feasible node that it finds: all of them have the same score
     pinned = pinned_names(pod)
     names = {node.name for node in world.nodes}
     count = len(names if pinned is None else names & pinned)
-    enough, feasible = nodes_looked_for(count), len(judgement.feasible)
+    enough, feasible = nodes_looked_for(count, profile.percentage), len(judgement.feasible)
     if feasible > enough:
         yield warned(
             "sampling",

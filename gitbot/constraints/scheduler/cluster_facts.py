@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from gitbot.constraints.scheduler.pod_masks import StandingMasks
+from gitbot.constraints.scheduler.profiles import profiles_of
 from gitbot.constraints.scheduler.storage import Storage
 from gitbot.constraints.scheduler.versions import FOLLOWED
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of
@@ -16,6 +17,8 @@ from gitbot.model.caches import RowCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.columns import NodeColumns, Numbers
 from gitbot.model.cluster.node import Node
+from gitbot.model.cluster.pod import Pod
+from gitbot.model.cluster.scheduler_profile import DEFAULT_PROFILE, SchedulerProfile
 from gitbot.model.grouping import grouped
 
 FACT_KINDS = (
@@ -26,6 +29,7 @@ FACT_KINDS = (
     "PersistentVolumeClaim",
     "ReplicaSet",
     "ReplicationController",
+    "Scheduler",
     "Service",
     "StatefulSet",
     "StorageClass",
@@ -61,6 +65,7 @@ class StandingFacts:
         "minor",
         "namespaces",
         "owners",
+        "profiles",
         "services",
         "standing",
         "storage",
@@ -76,12 +81,17 @@ class StandingFacts:
             for obj in snapshot.of("Namespace")
         }
         self.minor = minor_of(snapshot)
+        self.profiles = profiles_of(snapshot).profiles
         self.storage = Storage(snapshot)
         self.unread = frozenset(filter(snapshot.unread, FACT_KINDS))
         self.standing = StandingMasks()
         self.volume_room = _volume_room(self.columns, self.storage)
         self.services = _services(snapshot.of("Service"))
         self.owners = _owners(snapshot)
+
+    def profile(self, pod: Pod) -> SchedulerProfile:
+        """The profile that places a pod; the default one for a pod of another scheduler."""
+        return self.profiles.get(pod.scheduler, DEFAULT_PROFILE)
 
     def labels_of_namespace(self, name: str) -> Mapping[str, str]:
         """A namespace's labels; only its name label if the snapshot does not have it."""

@@ -37,6 +37,7 @@ def class_of(world: World, pod: Pod) -> Hashable | None:
     requests = pod.requests
     return (
         world.open_to(pod).tobytes(),
+        pod.scheduler,
         resources.asked_of(requests),
         (requests.scored_cpu, requests.scored_memory),
         affinity.preferred_nodes,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gitbot.constraints.scheduler.filters import (
     attachment,
     inter_pod_affinity,
@@ -18,13 +20,14 @@ from gitbot.constraints.scheduler.filters import (
     volume_restrictions,
     volume_zone,
 )
-from gitbot.constraints.scheduler.scorer import Prepare, Scorer, no_preference
+from gitbot.constraints.scheduler.scorer import Prepare, ScoreFunction, Scorer, no_preference
 from gitbot.constraints.scheduler.scores import (
     affinity_score,
     image_locality,
     resource_scores,
     spread_score,
 )
+from gitbot.model.cluster.scheduler_profile import DEFAULT_PROFILE, SchedulerProfile
 
 FILTERS: tuple[Prepare, ...] = (
     unknown.prepare,
@@ -66,20 +69,27 @@ BY_CLAIMS = (volume_binding.prepare, volume_zone.prepare)
 
 MOVING = tuple(prepare for prepare in FILTERS if prepare not in (*BY_NODES, *BY_CLAIMS))
 
-SCORERS: tuple[Scorer, ...] = (
-    Scorer(plugin="TaintToleration", weight=3, score=taints.score),
-    Scorer(plugin="NodeAffinity", weight=2, score=node_affinity.score),
-    Scorer(plugin="NodeResourcesFit", weight=1, score=resource_scores.least_allocated),
-    Scorer(plugin="PodTopologySpread", weight=2, score=spread_score.score),
-    Scorer(plugin="InterPodAffinity", weight=2, score=affinity_score.score),
-    Scorer(plugin="DynamicResources", weight=2, score=no_preference),
-    Scorer(
-        plugin="NodeResourcesBalancedAllocation",
-        weight=1,
-        score=resource_scores.balanced_allocation,
-    ),
-    Scorer(plugin="ImageLocality", weight=1, score=image_locality.score),
-)
+_SCORES: Mapping[str, ScoreFunction] = {
+    "TaintToleration": taints.score,
+    "NodeAffinity": node_affinity.score,
+    "NodeResourcesFit": resource_scores.least_allocated,
+    "PodTopologySpread": spread_score.score,
+    "InterPodAffinity": affinity_score.score,
+    "DynamicResources": no_preference,
+    "NodeResourcesBalancedAllocation": resource_scores.balanced_allocation,
+    "ImageLocality": image_locality.score,
+}
+
+
+def scorers_of(profile: SchedulerProfile) -> tuple[Scorer, ...]:
+    most = {"NodeResourcesFit": resource_scores.most_allocated} if profile.most_allocated else {}
+    return tuple(
+        Scorer(plugin=name, weight=weight, score=most.get(name, _SCORES[name]))
+        for name, weight in profile.weights.items()
+    )
+
+
+SCORERS = scorers_of(DEFAULT_PROFILE)
 
 TOTALS: tuple[Scorer, ...] = (
     *(
@@ -91,3 +101,14 @@ TOTALS: tuple[Scorer, ...] = (
     Scorer(plugin="NodeResources", weight=1, score=resource_scores.allocated),
 )
 """The same as totals, with one computation for the two scores that every pod changes."""
+
+
+def filters_beside(prepares: tuple[Prepare, ...], without: frozenset[str]) -> tuple[Prepare, ...]:
+    """The filters that a profile leaves on."""
+    off = {prepare for prepare, name in zip(FILTERS, PLUGINS, strict=True) if name in without}
+    return tuple(prepare for prepare in prepares if prepare not in off) if off else prepares
+
+
+def totals_of(profile: SchedulerProfile) -> tuple[Scorer, ...]:
+    """Scorers with the same totals as those of the profile."""
+    return TOTALS if profile.usual else scorers_of(profile)

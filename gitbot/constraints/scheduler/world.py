@@ -24,13 +24,13 @@ from gitbot.constraints.scheduler.registry import (
     FILTERS,
     MOVING,
     PLUGINS,
-    SCORERS,
-    TOTALS,
+    filters_beside,
+    scorers_of,
+    totals_of,
 )
 from gitbot.constraints.scheduler.scorer import (
     Filter,
     Prepare,
-    Scorer,
     filters_of,
     total_scores,
     totals,
@@ -81,6 +81,8 @@ def _followed(
     """
     if last is None or snapshot.kubernetes_version != last[0].kubernetes_version:
         return None
+    if snapshot.profiles is not last[0].profiles:
+        return None
     if any(snapshot.of(kind) is not last[0].of(kind) for kind in FACT_KINDS):
         return None
     there = {pod.name: pod for pod in pods}
@@ -100,7 +102,7 @@ class World:
     """Pods on nodes in one state. Change it with add, remove and cordon; `fork` is cheap.
 
     Every question is about a pod that is not placed yet; a VM's own source pod is an ordinary
-    placed pod. Answers follow kube-scheduler's default profile.
+    placed pod. Answers follow the profile of kube-scheduler that the pod names.
     """
 
     __slots__ = ("_state",)
@@ -178,7 +180,7 @@ class World:
         Without `room`, all filters but NodeResourcesFit.
         """
         result = self._stands(pod).copy()
-        for prepare in MOVING:
+        for prepare in _filters(MOVING, self._state, pod):
             if prepare is resources.prepare and not room:
                 continue
             prepared = prepare(self._state, pod)
@@ -223,7 +225,8 @@ class World:
 
     def open_to(self, pod: Pod) -> Mask:
         """The nodes that accept the pod, ignoring other pods and room."""
-        cordon = node_unschedulable.prepare(self._state, pod)
+        off = "NodeUnschedulable" in self._state.facts.profile(pod).without
+        cordon = None if off else node_unschedulable.prepare(self._state, pod)
         return self._stands(pod) if cordon is None else self._stands(pod) & cordon.mask()
 
     def fits(self, pod: Pod, node: str) -> bool:
@@ -236,7 +239,7 @@ class World:
             return bool(self.mask(pod)[number])
         if not self._stands(pod)[number]:
             return False
-        prepared = filters_of(MOVING, state, pod)
+        prepared = filters_of(_filters(MOVING, state, pod), state, pod)
         return _whole(prepared) is None and all(item.reject(number) is None for item in prepared)
 
     def conflicts_between(self, pod: Pod, node: str) -> tuple[Pod, ...]:
@@ -251,13 +254,13 @@ class World:
         Raises KeyError for an unknown node.
         """
         number = self._state.columns.index[node]
-        prepared = filters_of(FILTERS, self._state, pod)
+        prepared = _prepared(self._state, pod)
         whole = _whole(prepared)
         first = dict(_crowded(self._state, pod)).get(number, ())
         return _rejections(prepared, number, whole, first)
 
     def judge(self, pod: Pod) -> Judgement:
-        prepared = filters_of(FILTERS, self._state, pod)
+        prepared = _prepared(self._state, pod)
         whole = _whole(prepared)
         first = dict(_crowded(self._state, pod))
         verdicts = tuple(
@@ -269,7 +272,7 @@ class World:
         return Judgement(pod=pod.name, nodes=verdicts, whole=whole)
 
     def scores(
-        self, pod: Pod, nodes: Iterable[str], scorers: Sequence[Scorer] = SCORERS
+        self, pod: Pod, nodes: Iterable[str], *, most_allocated: bool = False
     ) -> tuple[NodeScore, ...]:
         """Scores of these nodes, which must all be feasible, in the order of node names.
 
@@ -279,11 +282,15 @@ class World:
         numbers = np.array(
             sorted(self._state.columns.index[node] for node in nodes), dtype=np.int64
         )
-        return total_scores(scorers, self._state, pod, numbers)
+        profile = self._state.facts.profile(pod)
+        if most_allocated:
+            profile = replace(profile, most_allocated=True)
+        return total_scores(scorers_of(profile), self._state, pod, numbers)
 
     def totals(self, pod: Pod, numbers: Numbers) -> Numbers:
         """The totals of `scores` for nodes by number, as an array in the same order."""
-        return totals(TOTALS, self._state, pod, numbers)
+        scorers = totals_of(self._state.facts.profile(pod))
+        return totals(scorers, self._state, pod, numbers)
 
     def predicted(self, scores: Iterable[NodeScore]) -> tuple[str, ...]:
         """The nodes with the highest total, sorted. The scheduler takes one of them."""
@@ -302,6 +309,14 @@ class World:
             resource: amount - int(self._state.column(resource)[number])
             for resource, amount in sorted(self._state.nodes[number].allocatable.items())
         }
+
+
+def _filters(prepares: tuple[Prepare, ...], state: State, pod: Pod) -> tuple[Prepare, ...]:
+    return filters_beside(prepares, state.facts.profile(pod).without)
+
+
+def _prepared(state: State, pod: Pod) -> list[Filter]:
+    return filters_of(_filters(FILTERS, state, pod), state, pod)
 
 
 def _standing(state: State, pod: Pod, prepares: Iterable[Prepare]) -> Mask:
@@ -352,7 +367,7 @@ def _crowded(state: State, pod: Pod) -> Iterator[tuple[int, list[Filter]]]:
             waiting.setdefault(number, []).append(other)
     if not waiting:
         return
-    alone = filters_of(FILTERS, state, pod)
+    alone = _prepared(state, pod)
     idle = InterPodAffinity | VolumeRestrictions
     skipped = {type(item) for item in alone if isinstance(item, idle) and item.idle}
     for number, pods in sorted(waiting.items()):
@@ -360,5 +375,5 @@ def _crowded(state: State, pod: Pod) -> Iterator[tuple[int, list[Filter]]]:
         for other in pods:
             together.add(other, other.nominated)
         together.late = frozenset(other.name for other in pods)
-        filters = filters_of(FILTERS, together, pod)
+        filters = _prepared(together, pod)
         yield number, [item for item in filters if type(item) not in skipped]

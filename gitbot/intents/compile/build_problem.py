@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.vm_spec_rules import own_rules
+from gitbot.constraints.scheduler.profiles import profiles_of
 from gitbot.intents.compile.heals import compile_heal
 from gitbot.intents.compile.measured_rules import is_measured, measured_rules
 from gitbot.intents.compile.placement_rules import compile_rules
@@ -104,7 +105,8 @@ def build_problem(
         ranking=settings.ranking,
         pressure_limit=pressure_limit(settings, cluster),
     )
-    missing = (*_missing_rights_finding(snapshot), *_unmeasured(problem))
+    unjudged = (*_missing_rights_finding(snapshot), *_unjudged_profiles(snapshot))
+    missing = (*unjudged, *_unmeasured(problem))
     findings = (*rule_findings, *freeze_findings, *missing)
     return problem, tuple(sorted(findings, key=sort_key))
 
@@ -128,6 +130,18 @@ def _missing_rights_finding(snapshot: ClusterSnapshot) -> Iterator[Finding]:
             message="the account may not list MigrationPolicy: "
             "a move may take longer than estimated",
             hint="give it the role gitbot-reader of deploy/rbac/20-reader.yaml",
+        )
+
+
+def _unjudged_profiles(snapshot: ClusterSnapshot) -> Iterator[Finding]:
+    for part in profiles_of(snapshot).unjudged:
+        yield Finding(
+            code="plan/scheduler-profile",
+            severity=Severity.WARNING,
+            message=f"kube-scheduler's configuration: {part.words}",
+            file=part.file,
+            line=part.line,
+            hint="kube-scheduler may choose other nodes than planned: pin the moves",
         )
 
 

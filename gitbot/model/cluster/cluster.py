@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.cluster.load import ClusterLoad
+from gitbot.model.cluster.scheduler_profile import SchedulerProfiles
 from gitbot.model.lazy_fields import LazyFields, with_later
 
 KINDS = (
@@ -32,6 +33,7 @@ KINDS = (
     "ReplicationController",
     "ResourceQuota",
     "RuntimeClass",
+    "Scheduler",
     "Service",
     "StatefulSet",
     "StorageClass",
@@ -59,7 +61,7 @@ class ClusterSnapshot(LazyFields):
     `absent_kinds` are optional kinds that the cluster does not serve: they count as "none", as do
     `denied_kinds`, which the account may not list. `missing_kinds` are those without an object in
     plain files: there may be none, or the files lack them. `load` is the measured load, None if it
-    was not read; the digest does not cover it.
+    was not read; `profiles` are those of a file that was given. The digest covers neither.
     """
 
     cluster: str
@@ -72,6 +74,7 @@ class ClusterSnapshot(LazyFields):
     denied_kinds: tuple[str, ...] = ()
     missing_kinds: tuple[str, ...] = ()
     load: ClusterLoad | None = None
+    profiles: SchedulerProfiles | None = None
 
     def of(self, kind: str) -> Sequence[KubernetesObject]:
         return self.objects.get(kind, ())
@@ -86,6 +89,15 @@ class ClusterSnapshot(LazyFields):
 
     def with_load(self, load: ClusterLoad) -> ClusterSnapshot:
         """The same state with measured load."""
+        return self._with(load, self.profiles)
+
+    def with_profiles(self, profiles: SchedulerProfiles) -> ClusterSnapshot:
+        """The same state under a scheduler of these profiles."""
+        return self._with(self.load, profiles)
+
+    def _with(
+        self, load: ClusterLoad | None, profiles: SchedulerProfiles | None
+    ) -> ClusterSnapshot:
         made = ClusterSnapshot(
             cluster=self.cluster,
             taken_at=self.taken_at,
@@ -96,5 +108,6 @@ class ClusterSnapshot(LazyFields):
             denied_kinds=self.denied_kinds,
             missing_kinds=self.missing_kinds,
             load=load,
+            profiles=profiles,
         )
         return with_later(made, digest=lambda: self.digest)

@@ -168,6 +168,17 @@ PLANTS = {
         },
         found={("audit/rule-broken", "torn/2"), ("audit/contradiction", "torn")},
     ),
+    "a profile of the scheduler that is unknown": Plant(
+        objects=[
+            {
+                "apiVersion": "config.openshift.io/v1",
+                "kind": "Scheduler",
+                "metadata": {"name": "cluster"},
+                "spec": {"profile": "Mine"},
+            }
+        ],
+        found={("audit/scheduler-profile", "schedulers.config.openshift.io/cluster")},
+    ),
 }
 
 

@@ -1,5 +1,6 @@
 """A file that an option or argument names: understood, or an error; a default never replaces it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,37 @@ def test_simulate_rule_takes_rules_alone(tmp_path: Path, text: str, code: int) -
     answer = typed("simulate", "rule", str(file), *AT)
     assert answer.code == code, answer.text
     assert ("found MigrationRequest/default/out, expected rules" in answer.err) == (code == 2)
+
+
+PACKING = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+extenders: [{urlPrefix: "http://here"}]
+profiles:
+- plugins: {score: {disabled: [{name: "*"}]}}
+"""
+
+
+def test_the_schedulers_own_configuration_decides_what_is_predicted(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(PACKING)
+    given = ("--scheduler-config", str(file), *AT)
+    answer = typed("explain", "web-1", "--no-intents", *given)
+    assert answer.code == 0, answer.text
+    said = f"{file}:4: extenders is not judged"
+    assert said in answer.out, answer.text
+    plan = typed("plan", *given)
+    assert f"{file}:4" in plan.text, plan.text
+    assert "plan/scheduler-profile" in plan.text
+    audit = typed("audit", "--no-intents", "-o", "json", *given)
+    places = [(item["file"], item["line"]) for item in json.loads(audit.out)["items"]]
+    assert (str(file), 4) in places
+
+
+def test_a_scheduler_configuration_that_is_not_understood_ends_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(PACKING.replace("k8s.io/v1", "k8s.io/v1beta3"))
+    for command in (("explain", "web-1"), ("plan",), ("audit", "--no-intents")):
+        answer = typed(*command, "--scheduler-config", str(file), *AT)
+        assert answer.code == 2, answer.text
+        assert f"{file}:2: apiVersion: found" in answer.err
