@@ -102,6 +102,7 @@ def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:
     nothing is written.
     """
     from gitbot.workflows.author import (  # noqa: PLC0415
+        asked_already,
         check_new,
         next_step,
         open_already,
@@ -112,6 +113,9 @@ def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:
     if not writing.dry_run and (pull := open_already(shell, new)) is not None:
         say("nothing was written: a pull request that asks for this is open already")
         say(next_step(shell, pull))
+        return 0
+    if not writing.dry_run and (file := asked_already(shell, new)):
+        say(f"nothing was written: {file} of {shell.base_branch} asks for this already")
         return 0
     if not writing.name:
         new = with_free_name(shell, new)

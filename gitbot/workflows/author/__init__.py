@@ -8,12 +8,20 @@ on a branch of its own and opens the pull request. `unpinning` takes pins out of
 from __future__ import annotations
 
 from gitbot.workflows.author.remove_pin import Pinned, open_unpinning, unpinning
-from gitbot.workflows.author.run import NewIntent, check_new, open_already, open_new, with_free_name
+from gitbot.workflows.author.run import (
+    NewIntent,
+    asked_already,
+    check_new,
+    open_already,
+    open_new,
+    with_free_name,
+)
 from gitbot.workflows.pulls.next_step import check_first, next_step
 
 __all__ = [
     "NewIntent",
     "Pinned",
+    "asked_already",
     "check_first",
     "check_new",
     "next_step",

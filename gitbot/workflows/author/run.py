@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
+from gitbot.calendar import duration, resolve
 from gitbot.documents import read_documents, write_shown
 from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 from gitbot.execution.request_records import fold_requests
 from gitbot.kubernetes.objects import at
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import DrainId, MigrationRequestId
+from gitbot.model.text.instants import Interval
 from gitbot.model.text.names import API_VERSION
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.ports.idempotence import is_up_to_date
@@ -96,18 +99,54 @@ def open_already(shell: RunContext, new: NewIntent) -> PullRequest | None:
     return None
 
 
+def asked_already(shell: RunContext, new: NewIntent) -> str:
+    """The file of the base branch that asks for the same; "" if there is none.
+
+    A request or a window of its own runs once, so an equal one asks for it again.
+    """
+    if new.kind in ("MigrationRequest", "MaintenanceWindow"):
+        return ""
+    base = shell.repository.commit(shell.base_branch).id
+    folder = f"{INTENTS}{shell.cluster_name}/"
+    files = texts_at(shell.repository, base, commit=base).files
+    found = (path for path in sorted(files) if path.startswith(folder))
+    return next((path for path in found if _same(files[path], path, new)), "")
+
+
 def _same(data: bytes, path: str, new: NewIntent) -> bool:
     documents, _ = read_documents(data, path)
     if len(documents) != 1:
         return False
     (there,) = documents
-    found = at(there.value, "spec", default={})
-    if not isinstance(found, Mapping):
+    found, space = at(there.value, "spec", default={}), at(there.value, "metadata", "namespace")
+    if not isinstance(found, Mapping) or (space or "") != new.namespace:
         return False
     specs = [
         {key: value for key, value in spec.items() if key != "note"} for spec in (found, new.spec)
     ]
-    return at(there.value, "kind") == new.kind and is_up_to_date(*specs)
+    if at(there.value, "kind") != new.kind:
+        return False
+    return is_up_to_date(*specs) or (new.kind == "FreezeWindow" and _is_frozen(*specs))
+
+
+def _is_frozen(there: dict[str, Any], asked: dict[str, Any]) -> bool:
+    """Whether a freeze ends when the asked one does, and begins no later, for the same VMs."""
+    old, new = (_once(spec.pop("schedule", None)) for spec in (there, asked))
+    if old is None or new is None or not is_up_to_date(there, asked):
+        return False
+    return old.start <= new.start and old.end == new.end
+
+
+def _once(schedule: object) -> Interval | None:
+    """The time of a schedule with nothing but start, zone and duration."""
+    if not isinstance(schedule, Mapping) or set(schedule) != {"start", "timeZone", "duration"}:
+        return None
+    try:
+        begins = datetime.fromisoformat(str(schedule["start"]))
+        start, _ = resolve(begins, str(schedule["timeZone"]))
+        return Interval(start=start, end=start + duration(str(schedule["duration"])))
+    except (KeyError, ValueError):  # the check names what is wrong with it
+        return None
 
 
 def check_new(shell: RunContext, new: NewIntent) -> CheckResult:

@@ -10,10 +10,10 @@ import yaml
 from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.lazy_cluster import LazyCluster
 from gitbot.calendar import clock_time
-from gitbot.model.text.instants import parse_instant
+from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.ports.forge import PullRequest
 from tests.doubles.intents import HEAD, RULE
-from tests.unit.cli.desk import Desk, at_desk
+from tests.unit.cli.desk import Desk, at_desk, merge
 
 
 @pytest.fixture
@@ -103,6 +103,31 @@ def test_the_same_asked_twice_is_one_pull_request(desk: Desk, words: tuple[str, 
     desk.loop.forge.close_pull(pull.number)
     assert desk.gitbot(*words, "--name", "other").code == 0
     assert len(pulls(desk)) == 2
+
+
+def test_a_freeze_that_is_there_already_is_not_written_twice(desk: Desk) -> None:
+    now = SystemClock().now()
+    yesterday, until = format_instant(now - 86_400), ("--until", format_instant(now + 86_400))
+    assert desk.gitbot("freeze", "--from", yesterday, *until).code == 0
+    again = desk.gitbot("freeze", *until)  # it would begin now, within the other one
+    assert "a pull request that asks for this is open already" in again.out, again.text
+    (pull,) = pulls(desk)
+    merge(desk, pull.number)
+    again = desk.gitbot("freeze", *until)
+    words = "nothing was written: intents/iberia/freeze.yaml of main asks for this already\n"
+    assert (again.code, again.out) == (0, words)
+    assert desk.gitbot("freeze", "--until", format_instant(now + 90_000)).code == 0
+    assert pulls(desk)[-1].branch == "freeze/freeze-2", "it ends later"
+
+
+def test_a_rule_of_the_base_branch_is_not_asked_for_again_but_a_drain_is(desk: Desk) -> None:
+    drain, rule = ASKED[1:]
+    for words in (drain, rule):
+        assert desk.gitbot(*words).code == 0
+        merge(desk, pulls(desk)[-1].number)
+    assert "of main asks for this already" in desk.gitbot(*rule, "--name", "other").out
+    assert desk.gitbot(*drain).code == 0
+    assert len(pulls(desk)) == 3
 
 
 def test_a_name_is_used_once(desk: Desk) -> None:
