@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
@@ -200,6 +201,14 @@ def open_shell(
     )
     guarded = GuardedLedgerStore(store=workspace.ledger, missing=lambda: missing_branch(shell))
     return replace(shell, ledger_store=guarded)
+
+
+@contextmanager
+def cluster_here(kubeconfig: str, context: str) -> Iterator[Cluster]:
+    """The cluster that is reached, under whatever name; its connections are closed at the end."""
+    opener = partial(open_cluster, name="", kubeconfig=kubeconfig, context=context)
+    with closing(LazyCluster("", opener)) as cluster:
+        yield cluster
 
 
 def cluster_questions(

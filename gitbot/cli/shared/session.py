@@ -151,11 +151,10 @@ def running(
 
 def _own_name(workspace: Workspace) -> str:
     """What the ledger calls the cluster that this process runs in. Raises UsageError."""
-    from gitbot.wiring.clusters import open_cluster  # noqa: PLC0415 - the client is heavy
+    from gitbot.wiring.workspace import cluster_here  # noqa: PLC0415 - the client is heavy
     from gitbot.workflows.ledger.anchor import known_name  # noqa: PLC0415 - keeps --help quick
 
-    with suppress(ClusterError):
-        cluster = open_cluster(name="", kubeconfig=workspace.kubeconfig, context=workspace.context)
+    with suppress(ClusterError), cluster_here(workspace.kubeconfig, workspace.context) as cluster:
         if name := known_name(cluster, workspace.ledger_name):
             return name
     names = " or ".join(f"--cluster={item.name}" for item in workspace.settings.clusters)

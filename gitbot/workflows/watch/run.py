@@ -21,6 +21,7 @@ from gitbot.workflows.watch.reconcile import ReconcileResult, reconcile
 
 FIRST_REST = 10  # seconds after the first failure; doubled up to LONGEST_REST
 LONGEST_REST = 600
+LONGEST_OPEN = 3600  # seconds with one mirror: each snapshot published adds its bytes to it
 
 
 def watch(
@@ -69,10 +70,11 @@ def _passes(
 ) -> None:
     """Passes with the same open ports, until interrupted or until the configuration changes.
 
-    They watch running moves even if the tip of the base branch has errors.
+    They end after LONGEST_OPEN, too, so that temporary files stay few. They watch running moves
+    even if the tip of the base branch has errors.
     """
-    settings = readable_base(shell).engine.settings
-    while not shell.interrupted():
+    settings, opened = readable_base(shell).engine.settings, shell.timer()
+    while not shell.interrupted() and shell.timer() - opened < LONGEST_OPEN:
         result = reconcile(shell, max_runtime=max_runtime, pack=pack, every_pull=True)
         on_pass(result)
         if shell.interrupted() or readable_base(shell).engine.settings != settings:

@@ -73,10 +73,19 @@ def ledger_damaged(desk: Desk, _: pytest.MonkeyPatch) -> None:
     repository.write_commit(branch="gitbot/ledger", expected=None, files=files, message="m", time=1)
 
 
+def cluster_without_a_name(desk: Desk, _: pytest.MonkeyPatch) -> None:
+    """Of two clusters in the configuration, this one does not say which it is."""
+    file = desk.tree / ".gitbot.yaml"
+    file.write_text(file.read_text().replace("  clusters:\n", "  clusters:\n  - name: other\n"))
+    desk.git("commit", "-qam", "a second cluster")
+    desk.git("push", "-q", "origin", "main")
+
+
 KINDS = (
     cluster_refuses,
     cluster_breaks_off,
     cluster_knows_nobody,
+    cluster_without_a_name,
     no_kubeconfig,
     remote_away,
     base_broken,

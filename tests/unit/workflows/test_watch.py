@@ -86,6 +86,16 @@ def test_it_rests_between_passes_and_opens_everything_once(story: Story) -> None
     assert all(result.did_nothing for result in watched.results[1:])
 
 
+def test_everything_is_opened_again_every_hour_between_two_passes(story: Story) -> None:
+    watched = Watched(story, passes=5)
+    watched.run(every=1800)
+    assert watched.opened == 3, "a mirror grows with every snapshot that is published"
+    gaps = [
+        later - earlier for earlier, later in zip(watched.times, watched.times[1:], strict=False)
+    ]
+    assert gaps == [1800] * 4
+
+
 @pytest.mark.parametrize(("until", "rested"), [(0, 300), (-5, 300), (60, 60), (900, 300)])
 def test_only_an_opening_to_come_ends_the_rest(story: Story, until: int, rested: int) -> None:
     began = story.port.now()
