@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 8_158,
     "audit": 1_816,
     "calendar": 1_529,
-    "cli": 8_913,
+    "cli": 8_916,
     "constraints": 11_010,
     "documents": 2_500,
     "errors": 109,
@@ -32,8 +32,8 @@ ROOMS = {
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_538,
-    "wiring": 1_197,
-    "workflows": 14_552,
+    "wiring": 1_206,
+    "workflows": 14_601,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"
