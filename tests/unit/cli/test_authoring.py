@@ -121,7 +121,7 @@ def test_a_freeze_that_is_there_already_is_not_written_twice(desk: Desk) -> None
 
 
 def test_a_rule_of_the_base_branch_is_not_asked_for_again_but_a_drain_is(desk: Desk) -> None:
-    drain, rule = ASKED[1:]
+    drain, rule = ASKED[1:3]
     for words in (drain, rule):
         assert desk.gitbot(*words).code == 0
         merge(desk, pulls(desk)[-1].number)
