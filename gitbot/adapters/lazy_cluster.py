@@ -94,7 +94,7 @@ class LazyFollowedCluster(LazyCluster[FollowedCluster]):
     def pods_on(self, node: str) -> tuple[KubernetesObject, ...]:
         return self._cluster().pods_on(node)
 
-    def migrations_seen(self) -> tuple[KubernetesObject, ...]:
+    def migrations_seen(self) -> tuple[KubernetesObject, ...] | None:
         return self._cluster().migrations_seen()
 
     def require(self, seconds: int) -> None:

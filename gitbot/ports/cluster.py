@@ -101,8 +101,11 @@ class FollowedCluster(Cluster, Protocol):
     def pods_on(self, node: str) -> tuple[KubernetesObject, ...]:
         """The pods on a node as a snapshot holds them, sorted."""
 
-    def migrations_seen(self) -> tuple[KubernetesObject, ...]:
-        """As list_migrations, as far as the watch has heard: only to know when to look again."""
+    def migrations_seen(self) -> tuple[KubernetesObject, ...] | None:
+        """As list_migrations, as far as the watch has heard: only to know when to look again.
+
+        None if they are not watched now.
+        """
 
     def require(self, seconds: int) -> None:
         """No kind of the next snapshot is older."""

@@ -31,6 +31,7 @@ def open_followed(
     context: str,
     load: LoadSettings | None,
     say: Callable[[str], None],
+    at_once: bool,
 ) -> FollowedCluster:
     """The same, listed once and then watched; `say` is told what watching needs."""
     from gitbot.adapters.kubernetes import (  # noqa: PLC0415 - heavy
@@ -45,6 +46,7 @@ def open_followed(
         streaming=Transport(kubeconfig=kubeconfig, context=context),
         load=None if load is None else load_source(load, transport),
         say=say,
+        at_once=at_once,
     )
 
 

@@ -51,12 +51,23 @@ OWN_NAME = (OWN_AUTHOR, "gitbot@placement.gitbot.dev")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Follow:
+    """Clusters are listed once and then watched: `at_once`, or from the second look on.
+
+    `say` is told what watching needs.
+    """
+
+    say: Callable[[str], None]
+    at_once: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
     """The open ports and settings of a workflow.
 
     `settings` are those of `base`, the commit at the tip of the protected base branch; a working
     tree decides only where the forge is. `clusters` overrides what a name opens. With `follow`,
-    clusters are listed once and then watched; it is told what that needs.
+    clusters are listed once and then watched.
     """
 
     settings: Settings
@@ -70,7 +81,7 @@ class Workspace:
     clusters: dict[str, Cluster] = field(default_factory=dict)
     rehearse_push: Callable[[str], None] = field(default=lambda _branch: None)
     ledger_name: str
-    follow: Callable[[str], None] | None = None
+    follow: Follow | None = None
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name in the configuration, connected once, at its first use.
@@ -84,7 +95,7 @@ class Workspace:
                 known = ", ".join(cluster.name for cluster in self.settings.clusters)
                 raise UsageError(f"there is no cluster {name} in the configuration: {known}")
             context = self.context or settings.context
-            if (say := self.follow) is not None:
+            if (follow := self.follow) is not None:
                 self.clusters[name] = LazyFollowedCluster(
                     name,
                     lambda: open_followed(
@@ -92,7 +103,8 @@ class Workspace:
                         kubeconfig=self.kubeconfig,
                         context=context,
                         load=settings.load,
-                        say=say,
+                        say=follow.say,
+                        at_once=follow.at_once,
                     ),
                 )
                 return self.clusters[name]
@@ -243,7 +255,7 @@ def open_workspace(
     as_person: bool = False,
     forgiving: bool = False,
     copy: str = "",
-    follow: Callable[[str], None] | None = None,
+    follow: Follow | None = None,
 ) -> Iterator[Workspace]:
     """Open the repository that `root` is a clone of, its forge and its ledger.
 

@@ -56,15 +56,15 @@ class Followed:
 
 
 @contextmanager
-def following(url: str, folder: Path) -> Iterator[Followed]:
+def following(url: str, folder: Path, *, at_once: bool = True) -> Iterator[Followed]:
     """At the end no thread is left."""
     file = str(write_kubeconfig(folder / "kubeconfig", server=url, context="prod"))
-    with followed_by(file) as found:
+    with followed_by(file, at_once=at_once) as found:
         yield found
 
 
 @contextmanager
-def followed_by(file: str) -> Iterator[Followed]:
+def followed_by(file: str, *, at_once: bool = True) -> Iterator[Followed]:
     """The cluster of a kubeconfig."""
     before = set(threading.enumerate())
     said: list[str] = []
@@ -72,7 +72,13 @@ def followed_by(file: str) -> Iterator[Followed]:
     reading = Transport(kubeconfig=file, sleep=lambda _: None)
     streaming = Transport(kubeconfig=file, sleep=lambda _: None)
     view = ClusterView(
-        "prod", reading, streaming, say=said.append, clock=lambda: now[0], mark_every=NEVER
+        "prod",
+        reading,
+        streaming,
+        say=said.append,
+        clock=lambda: now[0],
+        mark_every=NEVER,
+        at_once=at_once,
     )
     listing = KubernetesCluster(kubeconfig=file, name="prod")
     try:
@@ -206,6 +212,31 @@ def test_idle_looks_list_nothing(tmp_path: Path) -> None:
             assert followed.look().digest == first.digest
         assert _lists(server) == 0
         assert server.sent.total() < 20_000
+
+
+def test_who_looks_once_watches_nothing(tmp_path: Path) -> None:
+    with api() as server, following(server.url, tmp_path, at_once=False) as followed:
+        followed.look()
+        assert not any(what.startswith("watch") for what in server.requests)
+
+
+def test_second_look_watches_from_the_version_of_the_first(tmp_path: Path) -> None:
+    with api() as server, following(server.url, tmp_path, at_once=False) as followed:
+        followed.look()
+        server.put(_node("n3"))
+        server.reset()
+        eventually(_shown(followed, 3))
+        assert _lists(server) == 0
+        assert followed.shows_what_a_list_shows()
+
+
+def test_who_waits_after_the_first_look_hears_what_happened_since(tmp_path: Path) -> None:
+    with api() as server, following(server.url, tmp_path, at_once=False) as followed:
+        followed.look()
+        server.put(_node("n3"))
+        server.reset()
+        eventually(lambda: len(followed.view.rows("Node") or ()) == 3)
+        assert _lists(server) == 0
 
 
 def test_change_arrives_without_a_list_and_decodes_nothing_else(tmp_path: Path) -> None:
@@ -462,6 +493,13 @@ def test_port_reads_what_an_effect_rests_on(tmp_path: Path) -> None:
         assert port.get_node("n9") is None
         assert port.pods_on("n1") == tuple(snapshot.of("Pod"))
         assert port.pods_on("n2") == port.migrations_seen() == ()
+
+
+def test_port_that_may_not_watch_hears_of_no_migration(tmp_path: Path) -> None:
+    with api() as server, port_of(server, tmp_path) as port:
+        server.refused["Pod"] = 403
+        port.snapshot()
+        eventually(lambda: [port.snapshot(), port.migrations_seen()][1] is None)
 
 
 def test_marks_go_on_after_a_damaged_answer() -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 8_158,
+    "adapters": 8_179,
     "audit": 1_816,
     "calendar": 1_529,
-    "cli": 8_916,
+    "cli": 8_925,
     "constraints": 11_010,
     "documents": 2_500,
     "errors": 109,
@@ -25,15 +25,15 @@ ROOMS = {
     "model": 3_558,
     "planner": 7_652,
     "policy": 4_100,
-    "ports": 583,
+    "ports": 586,
     "published": 1_998,
     "rendering": 347,
     "reports": 3_333,
     "settings": 681,
     "simulation": 9_000,
     "snapshot": 2_538,
-    "wiring": 1_206,
-    "workflows": 14_601,
+    "wiring": 1_220,
+    "workflows": 14_602,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

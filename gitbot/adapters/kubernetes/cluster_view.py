@@ -41,7 +41,8 @@ _SMALL = RESOURCES["Namespace"]  # any kind would do: the store has one version
 class ClusterView:
     """`reading` is for lists, `streaming` for watches: a request's gate belongs to one thread.
 
-    `say` is told once if the account may not watch; the view then lists at every look.
+    `say` is told once if the account may not watch; the view then lists at every look. Unless
+    `at_once`, it begins to watch with the second look: who looks once watches nothing.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class ClusterView:
         say: Callable[[str], None],
         clock: Callable[[], float] = seconds_counted,
         mark_every: float = MARK_EVERY,
+        at_once: bool = True,
     ) -> None:
         self._name = name
         self._reading, self._streaming = reading, streaming
@@ -66,6 +68,7 @@ class ClusterView:
         self._denied: tuple[str, ...] = ()
         self._went_back = False
         self._is_refused = False
+        self._is_watching = at_once
         self._last: ClusterSnapshot | None = None
 
     def close(self) -> None:
@@ -90,6 +93,7 @@ class ClusterView:
         if self._is_refused or self._finds_refusal():
             return read_cluster(self._reading, self._name)
         version, chosen = kubernetes_version(self._reading), chosen_versions(self._reading)
+        self._watch()
         if self._kinds and chosen == self._chosen:
             self._mark(self._reading.read)
             with self._changed:
@@ -104,6 +108,7 @@ class ClusterView:
 
     def rows(self, kind: str) -> Rows | None:
         """The objects of a kind as far as they are known; None if it is not followed."""
+        self._watch()
         with self._changed:
             found = self._kinds.get(kind)
             return None if found is None or found.is_lost else found.rows.rows()
@@ -145,6 +150,16 @@ class ClusterView:
                 for kind, rows in reading.kinds.items()
             }
             self._chosen, self._denied = chosen, tuple(reading.denied)
+        if self._is_watching:
+            self._begin_all()
+
+    def _watch(self) -> None:
+        """Watch from now on what was listed, from the version of that list."""
+        if self._kinds and not self._is_watching:
+            self._is_watching = True
+            self._begin_all()
+
+    def _begin_all(self) -> None:
         for kind in [*self._kinds.values()]:
             self._begin(kind)
         if self._marker is None:

@@ -19,7 +19,10 @@ _NODES = RESOURCES["Node"]
 
 
 class FollowedKubernetesCluster(KubernetesCluster):
-    """Implements ports.cluster.FollowedCluster. Close it: it has a stream for each kind."""
+    """Implements ports.cluster.FollowedCluster. Close it: it has a stream for each kind.
+
+    They begin `at_once`, with the first list, or with the second look.
+    """
 
     def __init__(
         self,
@@ -30,9 +33,12 @@ class FollowedKubernetesCluster(KubernetesCluster):
         load: LoadSource | None = None,
         say: Callable[[str], None],
         clock: Callable[[], float] = seconds_counted,
+        at_once: bool = True,
     ) -> None:
         super().__init__(name=name, transport=transport, load=load)
-        self._view = ClusterView(self.name, transport, streaming, say=say, clock=clock)
+        self._view = ClusterView(
+            self.name, transport, streaming, say=say, clock=clock, at_once=at_once
+        )
 
     def close(self) -> None:
         self._view.close()
@@ -50,9 +56,9 @@ class FollowedKubernetesCluster(KubernetesCluster):
         wanted = f"{UNFINISHED},spec.nodeName={node}"
         return list_all(self._transport, _PODS, {"fieldSelector": wanted})
 
-    def migrations_seen(self) -> tuple[KubernetesObject, ...]:
+    def migrations_seen(self) -> tuple[KubernetesObject, ...] | None:
         rows = self._view.rows("VirtualMachineInstanceMigration")
-        return self.list_migrations() if rows is None else tuple(rows)
+        return None if rows is None else tuple(rows)
 
     def require(self, seconds: int) -> None:
         self._view.require(seconds)

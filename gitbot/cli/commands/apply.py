@@ -37,15 +37,28 @@ wait_option = click.option(
     help="Wait for an opening that comes within so many seconds.",
 )
 
+follow_option = click.option(
+    "--follow/--no-follow",
+    default=None,
+    help="List the cluster once, then watch it; or list it at every look.",
+)
+
 
 @click.command("apply")
 @max_runtime_option
 @wait_option
+@follow_option
 @click.option("--dry-run", is_flag=True, help="Say what a pass would do now; do nothing.")
 @output_option(("table", "json", "yaml"), "table")
 @running_options
 def apply(
-    where: dict[str, str], max_runtime: int, wait_for_opening: int, dry_run: bool, output: str
+    *,
+    where: dict[str, str],
+    max_runtime: int,
+    wait_for_opening: int,
+    follow: bool | None,
+    dry_run: bool,
+    output: str,
 ) -> int:
     """Carry out everything that is approved, open now and unfinished, no matter who merged it.
 
@@ -57,7 +70,7 @@ def apply(
 
     if dry_run:
         return _rehearse(where, output)
-    with stopping() as stop, running(where) as shell:
+    with stopping() as stop, running(where, follow=follow is not False) as shell:
         result = apply_and_report(
             stop.of(shell), max_runtime=max_runtime, wait_for_opening=wait_for_opening
         )

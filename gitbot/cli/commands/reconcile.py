@@ -48,11 +48,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write Prometheus metrics to a file after each pass.",
 )
-@click.option(
-    "--follow/--no-follow",
-    default=False,
-    help="With --watch: list the cluster once, then watch it; or list it at every look.",
-)
+@apply_command.follow_option
 @apply_command.max_runtime_option
 @apply_command.wait_option
 @output_option(("table", "json", "yaml"), "table")
@@ -64,7 +60,7 @@ def reconcile(
     every: int,
     health_file: str,
     metrics_file: str,
-    follow: bool,
+    follow: bool | None,
     max_runtime: int,
     wait_for_opening: int,
     output: str,
@@ -82,14 +78,14 @@ def reconcile(
             max_runtime=max_runtime,
             health_file=health_file,
             metrics=metrics,
-            follow=follow,
+            follow=follow is True,
             output=output,
         )
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.watch import reconcile  # noqa: PLC0415
 
     clock = SystemClock()
-    with stopping() as stop, running(where) as shell:
+    with stopping() as stop, running(where, follow=follow is not False) as shell:
         cluster = shell.cluster_name
         try:
             result = reconcile(

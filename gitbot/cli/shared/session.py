@@ -111,9 +111,9 @@ def running(
     something out reads the tip of the base branch, and refuses its errors. The shell's onlooker
     shows progress: who begins a stage ends it before it prints. `find`: of several clusters it is
     the one that the reachable cluster itself names. `tell` prints lines of progress, in a log
-    without stages. `follow`: the cluster is listed once and then watched, to look again and again.
+    without stages. `follow`: the cluster is listed once and then watched; for a log at once.
     """
-    from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
+    from gitbot.wiring.workspace import Follow, open_shell, open_workspace  # noqa: PLC0415
     from gitbot.workflows.core import context  # noqa: PLC0415 - keeps --help quick
 
     root = find_root(Path.cwd())
@@ -137,7 +137,7 @@ def running(
                 context=where["context"],
                 forgiving=True,
                 copy=copy,
-                follow=noted if follow else None,
+                follow=Follow(say=noted, at_once=tell is not None) if follow else None,
             )
         )
         name = where["cluster"]

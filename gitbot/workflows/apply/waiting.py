@@ -29,20 +29,21 @@ def wait_for_progress(shell: RunContext, seen: Stages, *, ends_at: int) -> None:
     since = clock.now()
     # the clock may step back
     while 0 <= clock.now() - since < LOOK_ANYWAY and clock.now() < ends_at:
-        clock.sleep(min(HEAR if shell.followed else POLL, ends_at - clock.now()))
+        pause = POLL if _heard(shell) is None else HEAR
+        clock.sleep(min(pause, ends_at - clock.now()))
         if shell.interrupted():
             return
-        now = stages(_migrations(shell))
+        heard = _heard(shell)
+        now = stages(shell.cluster.list_migrations() if heard is None else heard)
         if not seen.keys() <= now.keys():
             return
         if any(stage != seen.get(uid, "") for uid, stage in now.items()):
             return
 
 
-def _migrations(shell: RunContext) -> tuple[KubernetesObject, ...]:
-    if shell.followed is not None:
-        return shell.followed.migrations_seen()
-    return shell.cluster.list_migrations()
+def _heard(shell: RunContext) -> tuple[KubernetesObject, ...] | None:
+    """The migrations that a watch has told of; None if there is none."""
+    return None if shell.followed is None else shell.followed.migrations_seen()
 
 
 def wait_for_opening_at(

@@ -274,7 +274,7 @@ def _rights(
         elif group == "watch":
             first, more = missing[0], len(missing) - 1
             others = f" and {more} more" if more else ""
-            message = f"not allowed: {first}{others}; --follow lists everything at every look"
+            message = f"not allowed: {first}{others}; each look lists everything"
             yield warned(name, message, fix)
         else:
             yield failed(name, f"not allowed: {', '.join(missing)}", fix)

@@ -28,7 +28,7 @@ def story() -> Story:
 @pytest.fixture
 def run(story: Story, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], Result]:
     @contextmanager
-    def opened(where: dict[str, str]) -> Iterator[RunContext]:
+    def opened(where: dict[str, str], **_: bool) -> Iterator[RunContext]:
         yield replace(story.shell, progress=session.print_progress)
 
     for module in (hold, reconcile):

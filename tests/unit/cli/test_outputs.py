@@ -207,7 +207,7 @@ def test_commands_that_change_the_world(monkeypatch: pytest.MonkeyPatch) -> None
     story = Story.begin(db=MSSQL, jump=JUMP)
 
     @contextmanager
-    def opened(where: dict[str, str]) -> Iterator[RunContext]:
+    def opened(where: dict[str, str], **_: bool) -> Iterator[RunContext]:
         yield story.shell
 
     @contextmanager

@@ -54,7 +54,7 @@ def story() -> Story:
 @pytest.fixture
 def run(story: Story, monkeypatch: pytest.MonkeyPatch) -> Run:
     @contextmanager
-    def opened(where: dict[str, str]) -> Iterator[RunContext]:
+    def opened(where: dict[str, str], **_: bool) -> Iterator[RunContext]:
         assert set(where) == {"cluster", "kubeconfig", "context"}
         yield replace(story.shell, progress=session.print_progress)
 
