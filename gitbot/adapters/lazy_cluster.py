@@ -41,6 +41,9 @@ class LazyCluster(Generic[C]):
     def server_time(self) -> int:
         return self._cluster().server_time()
 
+    def cluster_uid(self) -> str:
+        return self._cluster().cluster_uid()
+
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
         return self._cluster().get_migration(name)
 

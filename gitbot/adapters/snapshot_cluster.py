@@ -44,6 +44,9 @@ class PublishedCluster:
     def server_time(self) -> int:
         return self._clock.now()
 
+    def cluster_uid(self) -> str:
+        return ""
+
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
         raise ClusterError(f"{_UNREACHED}: {name}")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gitbot.execution.executor_types import CreateMigration, Effect, ExecutorInput, Steps
 from gitbot.execution.request_records import MoveRecord
-from gitbot.model.ledger.events import Claim, MoveChanged
+from gitbot.model.ledger.events import Claim, KnownEvent, MoveApproved, MoveChanged
 
 SEND_SECONDS = 60
 # longer than the client waits for an answer, and kube-apiserver's own --request-timeout
@@ -68,25 +68,30 @@ def next_claim(view: ExecutorInput, record: MoveRecord, *, ends: int) -> Claim:
     )
 
 
-def with_claims(steps: Steps, now: int, *, version: str = "") -> Steps:
-    """The steps with claims that begin at `now`: reading and deciding took part of their time."""
-    effects = tuple(_stamped(effect, now, version) for effect in steps.effects)
+def with_claims(steps: Steps, now: int, *, version: str = "", cluster_uid: str = "") -> Steps:
+    """The steps with claims that begin at `now`: reading and deciding took part of their time.
+
+    Approvals and claims say which cluster they are for.
+    """
+    effects = tuple(_stamped(effect, now, version, cluster_uid) for effect in steps.effects)
     creates = [effect.event for effect in effects if isinstance(effect, CreateMigration)]
-    if not creates:
-        return steps
     claimed = {event.migration: event for event in creates}
-    events = tuple(
-        claimed[event.migration] if isinstance(event, MoveChanged) and event.claim else event
-        for event in steps.events
-    )
-    return steps.replace(events=events, effects=effects)
+
+    def noted(event: KnownEvent) -> KnownEvent:
+        if isinstance(event, MoveApproved):
+            return event.on_cluster(cluster_uid)
+        if isinstance(event, MoveChanged) and event.claim and creates:
+            return claimed[event.migration]
+        return event
+
+    return steps.replace(events=tuple(map(noted, steps.events)), effects=effects)
 
 
-def _stamped(effect: Effect, now: int, version: str) -> Effect:
+def _stamped(effect: Effect, now: int, version: str, cluster_uid: str) -> Effect:
     if not isinstance(effect, CreateMigration) or effect.event.claim is None:
         return effect
     until = min(now + FENCE.send, effect.ends)
-    claim = effect.event.claim.good_until(until).by_version(version)
+    claim = effect.event.claim.good_until(until).made_by(version, cluster_uid)
     return effect.replace(event=effect.event.replace(claim=claim))
 
 

@@ -16,12 +16,14 @@ from gitbot.execution.request_records import RequestRecord
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.event_parts import WindowTerms
 from gitbot.model.ledger.events import (
+    ClusterIdentified,
     ConcernChanged,
     ConcernState,
     ForeignMove,
     HomeNoted,
     MoveApproved,
     MoveChanged,
+    MoveEvent,
     MoveState,
     NodeChanged,
     NodeState,
@@ -191,6 +193,33 @@ def occurrences_of(ledger: Ledger, cluster: str) -> tuple[OccurrenceId, ...]:
 def stop_flag(ledger: Ledger, cluster: str) -> str:
     last = ledger.stops(cluster)[-1:]
     return "".join(event.reason or "held" for event in last if isinstance(event, StopSet))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterNames:
+    """Which cluster a name meant last, and what a cluster was called last, by its UID."""
+
+    uids: Mapping[str, str]
+    names: Mapping[str, str]
+
+
+def fold_clusters(ledger: Ledger) -> ClusterNames:
+    uids: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for event in ledger.identified():
+        if uid := _cluster_uid(event):
+            uids[event.cluster], names[uid] = uid, event.cluster
+    return ClusterNames(uids=uids, names=names)
+
+
+def _cluster_uid(event: MoveEvent | ClusterIdentified) -> str:
+    match event:
+        case ClusterIdentified():
+            return event.uid
+        case MoveApproved():
+            return event.terms.cluster_uid
+        case MoveChanged():
+            return event.claim.cluster_uid if event.claim is not None else ""
 
 
 def unknown_events_reason(ledger: Ledger, cluster: str) -> str:

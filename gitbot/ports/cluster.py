@@ -39,6 +39,13 @@ class Cluster(Protocol):
     def server_time(self) -> int:
         """The API server's clock (Date header), seconds UTC."""
 
+    def cluster_uid(self) -> str:
+        """The UID of namespace kube-system, which identifies a cluster; "" where none is reached.
+
+        It never changes, whatever the cluster and its address are called, and a restore of etcd
+        keeps it.
+        """
+
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None: ...
 
     def list_migrations(self) -> tuple[KubernetesObject, ...]:

@@ -18,6 +18,7 @@ import msgspec
 from gitbot.errors import LedgerError
 from gitbot.model.ledger.events import (
     AuditScored,
+    ClusterIdentified,
     ConcernChanged,
     ConcernState,
     ForeignMove,
@@ -76,6 +77,7 @@ _FAMILIES: Mapping[str, Mapping[str, type[KnownEvent]]] = {
         "overridden": PolicyOverridden,
     },
     "audit": {"scored": AuditScored},
+    "clusters": {"identified": ClusterIdentified},
     FORMAT_FILE: {"raised": FormatRaised},
     HOLD_FILE: {"set": StopSet, "resumed": StopLifted},
 }

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from gitbot.constraints.scheduler.versions import TAG
 from gitbot.errors import ClusterError, NotSent
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.model.caches import RowCache
 from gitbot.model.cluster.cluster import KINDS, ClusterSnapshot
 from gitbot.ports.cluster import Gate, no_gate
@@ -28,6 +28,7 @@ MIGRATION = "VirtualMachineInstanceMigration"
 INSTANCE = "VirtualMachineInstance"
 HOLD = ("gitbot", "gitbot-hold")
 ANCHOR = ("gitbot", "gitbot-ledger")
+SYSTEM = "kube-system"
 LABEL_PREFIX = "placement.gitbot.dev/"
 T = TypeVar("T")
 
@@ -88,6 +89,15 @@ class SimulatedPort:
 
     def server_time(self) -> int:
         return self.call("get", "version", self.cluster.now)
+
+    def cluster_uid(self) -> str:
+        def read() -> str:
+            found = self.cluster.get("Namespace", SYSTEM)
+            if found is None:
+                raise ClusterError(f"the cluster does not show its namespace {SYSTEM}")
+            return str(uid_of(found))
+
+        return self.call("list", f"Namespace {SYSTEM}", read)
 
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
         return self._find(MIGRATION, name)

@@ -258,6 +258,14 @@ def test_the_anchor_of_the_ledger(scene: Scene) -> None:
     assert anchored.hold_flag() is None
 
 
+def test_a_cluster_is_known_by_its_system_namespace(scene: Scene) -> None:
+    uid = scene.cluster.cluster_uid()
+    namespaces = scene.cluster.snapshot().of("Namespace")
+    assert uid
+    assert [uid] == [uid_of(item) for item in namespaces if name_of(item).name == "kube-system"]
+    assert scene.cluster.cluster_uid() == uid
+
+
 def test_nothing_writes_to_a_virtual_machine(scene: Scene) -> None:
     before = scene.cluster.get_instance(scene.named("db-1"))
     assert before is not None

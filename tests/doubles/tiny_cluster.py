@@ -77,6 +77,7 @@ class TinyCluster:
         self.skew = 0  # seconds that the API server's clock is ahead
         self.cordoned_by_others: set[str] = set()  # as managedFields say
         self.anchors: dict[str, str] = {}
+        self.uid = "uid-of-prod"
         self.lost_answers = 0
         self.trouble: Callable[[str, str], None] = no_trouble
         self.nodes: dict[str, dict[str, Any]] = {
@@ -154,6 +155,10 @@ class TinyCluster:
 
     def server_time(self) -> int:
         return self.clock.now() + self.skew
+
+    def cluster_uid(self) -> str:
+        self.trouble("uid", "")
+        return self.uid
 
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
         return copied(self.migrations.get(name.name))

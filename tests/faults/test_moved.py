@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from gitbot.errors import LedgerError, UsageError
+from gitbot.errors import ClusterError, ClusterForbidden, LedgerError, UsageError
+from gitbot.model.ledger.events import ClusterIdentified
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.workflows.apply import apply
 from gitbot.workflows.ask import status
@@ -191,4 +192,151 @@ def test_a_second_cluster_of_the_configuration_is_no_rename() -> None:
     rename(world)
     world.others = ("prod",)
     world.stage.cluster.anchors.clear()
+    world.stage.cluster.uid = "uid-of-produccion"
     assert apply(world.shell).stop == ""
+
+
+def exchange_contexts(world: World) -> None:
+    """The context of prod leads to west, the other cluster of the configuration."""
+    world.others = ("west",)
+    world.stage.cluster.uid = "uid-of-west"
+    if world.stage.cluster.anchors:
+        world.stage.cluster.anchors |= {f"{OLD}.cluster": "west", f"{OLD}.uid": "uid-of-west"}
+
+
+def rebuild(world: World) -> None:
+    """Another cluster behind the same name, with VMs of the same names."""
+    world.stage.cluster.uid = "uid-of-the-new-one"
+    world.stage.cluster.anchors.clear()
+
+
+def name_twice(world: World) -> None:
+    """Two names of the configuration mean one cluster."""
+    world.cluster, world.others = "second", ("prod",)
+
+
+def waiting(*, anchored: bool) -> World:
+    """An approved request that waits for its time, on a cluster with or without an anchor."""
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+    if not anchored:
+        stage.cluster.trouble = no_right_to_the_anchor
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    stage.cluster.flag = "not yet"
+    world = World(stage=stage)
+    assert apply(world.shell).stop == apply(world.shell).stop == "not yet"
+    stage.cluster.flag = None
+    return world
+
+
+def no_right_to_the_anchor(verb: str, what: str) -> None:
+    del what
+    if verb in ("anchor", "set-anchor"):
+        raise ClusterForbidden("configmaps is forbidden")
+
+
+@pytest.mark.parametrize("anchored", [True, False], ids=["anchored", "without-anchor"])
+@pytest.mark.parametrize(
+    "happens",
+    [
+        (rename,),
+        (exchange_contexts,),
+        (rebuild,),
+        (name_twice,),
+        (move, exchange_contexts),
+        (move, rebuild),
+        (lose_namespace, exchange_contexts),
+        (lose_namespace, rebuild),
+        (lose_namespace, name_twice),
+    ],
+    ids=lambda happens: "+".join(item.__name__ for item in happens),
+)
+def test_nothing_fires_on_a_cluster_that_is_not_the_ledgers(
+    happens: tuple[Callable[[World], None], ...], anchored: bool
+) -> None:
+    world = waiting(anchored=anchored)
+    for happening in happens:
+        happening(world)
+    result = apply(world.shell)
+    assert (result.unsure, world.creates()) == (True, 0)
+    assert result.standstill is not None
+    assert result.standstill.next_command == "gitbot ledger adopt"
+    assert status(world.shell).healthy is False
+    assert apply(world.shell).stop == result.stop, "until a person accepts it"
+    assert world.creates() == 0
+
+
+@pytest.mark.parametrize("anchored", [True, False], ids=["anchored", "without-anchor"])
+def test_a_replaced_cluster_goes_on_once_a_person_accepts_it(anchored: bool) -> None:
+    world = waiting(anchored=anchored)
+    rebuild(world)
+    assert "another cluster than the prod of the ledger" in apply(world.shell).stop
+    assert adopt(world.shell).lines == 0
+    assert apply(world.shell).states == {"succeeded": 1}
+    with pytest.raises(UsageError, match="nothing to adopt"):
+        adopt(world.shell)
+
+
+@pytest.mark.parametrize("anchored", [True, False], ids=["anchored", "without-anchor"])
+def test_exchanged_contexts_go_on_once_they_are_mended(anchored: bool) -> None:
+    world = waiting(anchored=anchored)
+    cluster = world.stage.cluster
+    before = cluster.uid, dict(cluster.anchors)
+    exchange_contexts(world)
+    assert apply(world.shell).unsure
+    cluster.uid, cluster.anchors = before
+    assert apply(world.shell).states == {"succeeded": 1}
+
+
+def test_a_name_that_the_configuration_still_has_is_not_taken_for_a_former_one() -> None:
+    world = waiting(anchored=False)
+    name_twice(world)
+    assert "the ledger calls this cluster prod" in apply(world.shell).stop
+    with pytest.raises(UsageError, match="may have been any of prod"):
+        adopt(world.shell)
+    assert adopt(world.shell, former="prod").lines > 0
+    assert apply(world.shell).stop == ""
+    world.cluster, world.others = "prod", ("second",)
+    assert "the ledger calls this cluster second" in apply(world.shell).stop
+
+
+def test_an_older_ledger_learns_its_cluster_once_and_stops_nothing() -> None:
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+    stage.cluster.uid = ""
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    world = World(stage=stage)
+    assert apply(world.shell).states == {"succeeded": 1}
+    stage.cluster.uid = "uid-of-prod"
+    for _ in range(2):
+        assert apply(world.shell).stop == ""
+        noted = [it for it in stage.store.read().events if isinstance(it, ClusterIdentified)]
+        assert [(it.cluster, it.uid) for it in noted] == [("prod", "uid-of-prod")]
+    assert stage.cluster.anchors[f"{OLD}.uid"] == "uid-of-prod"
+
+
+def test_a_cluster_that_does_not_say_which_it_is_gets_nothing() -> None:
+    def no_right(verb: str, what: str) -> None:
+        del what
+        if verb == "uid":
+            raise ClusterForbidden("not allowed to list namespaces", hint="grant it")
+
+    world = waiting(anchored=True)
+    world.stage.cluster.trouble = no_right
+    result = apply(world.shell)
+    assert (result.unsure, world.creates()) == (True, 0)
+    assert "whether this is the ledger's cluster: not allowed to list namespaces" in result.stop
+    with pytest.raises(ClusterError, match="not allowed to list namespaces"):
+        adopt(world.shell)
+
+
+def test_requests_under_both_names_are_not_mixed() -> None:
+    world = World.begin()
+    rename(world)
+    adopt(world.shell)
+    for cluster in ("prod", "produccion"):
+        ledger = world.stage.store.read()
+        last = ledger.of(f"requests/{cluster}/")[-1]
+        note = f"written as {cluster}"
+        world.stage.store.append(ledger, (last.replace(seq=0, previous="", note=note),), {})  # type: ignore[arg-type]
+    world.cluster = "prod"
+    with pytest.raises(UsageError, match="request/db/one is under both names"):
+        adopt(world.shell)

@@ -95,7 +95,7 @@ def test_another_repository_on_the_same_cluster_has_its_own_anchor() -> None:
     two.cluster.anchors = one.cluster.anchors
     adopt(replace(two.shell, ledger_name="two"))
     assert apply(replace(two.shell, ledger_name="two")).stop == ""
-    assert sorted(two.cluster.anchors) == ["one", "one.cluster", "two", "two.cluster"]
+    assert sorted(two.cluster.anchors) == ["one", "one.cluster", "two", "two.cluster", "two.uid"]
     rolled_back(two, 1)
     assert apply(replace(two.shell, ledger_name="two")).stop
 

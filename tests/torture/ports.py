@@ -76,6 +76,9 @@ class ClusterPort:
     def server_time(self) -> int:
         return self.line.read("server time", lambda _: self.world.seconds)
 
+    def cluster_uid(self) -> str:
+        return "uid-of-prod"
+
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
         return self.line.read("migration", lambda _: self.world.migrations.get(name.name))
 

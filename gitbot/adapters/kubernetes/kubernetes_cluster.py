@@ -29,10 +29,12 @@ from gitbot.snapshot import (
 )
 
 LABEL_PREFIX = "placement.gitbot.dev/"
+SYSTEM = "kube-system"
 ANCHOR_NAME = NamespacedName(namespace="gitbot", name="gitbot-ledger")
 _MIGRATIONS = RESOURCES["VirtualMachineInstanceMigration"]
 _INSTANCES = RESOURCES["VirtualMachineInstance"]
 _NODES = RESOURCES["Node"]
+_NAMESPACES = RESOURCES["Namespace"]
 _CONFIG_MAPS = RESOURCES["ConfigMap"]
 _MERGE = "application/merge-patch+json"
 _MANAGER = "gitbot"
@@ -72,6 +74,22 @@ class KubernetesCluster:
         answer = self._transport.read("/version")
         refuse_path(answer, "/version")  # a proxy before the server has its own clock
         return answer.date
+
+    def cluster_uid(self) -> str:
+        # a list of one, which needs no right beyond those of a snapshot
+        query = {"fieldSelector": f"metadata.name={SYSTEM}"}
+        answer = self._transport.read(_NAMESPACES.path(), query)
+        if answer.status != 200:
+            refuse(answer, _NAMESPACES, "list")
+        found = KindReader(_NAMESPACES.kind)
+        found.add(answer.body)
+        uids = [uid_of(item) for item in found.rows() if name_of(item).name == SYSTEM]
+        if not any(uids):
+            raise ClusterError(
+                f"the cluster does not show its namespace {SYSTEM}",
+                hint="see what answers at the API server's address",
+            )
+        return uids[0]
 
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
         return self._get(_MIGRATIONS, name)

@@ -19,7 +19,10 @@ class Plain(
 
 
 class MoveTerms(Plain, frozen=True, kw_only=True):
-    """When and how often an approved move may run. `allowed` in seconds UTC, [start, end)."""
+    """When and how often an approved move may run. `allowed` in seconds UTC, [start, end).
+
+    `cluster_uid` says in which cluster, and is "" on lines of before it was noted.
+    """
 
     group: str
     wave: int
@@ -28,6 +31,7 @@ class MoveTerms(Plain, frozen=True, kw_only=True):
     planned: RequestId  # the request's id in the plan
     allowed: tuple[tuple[int, int], ...]
     finish: bool
+    cluster_uid: str = ""
 
 
 class WindowTerms(Plain, frozen=True, kw_only=True):

@@ -136,17 +136,21 @@ class MoveApproved(_OfMove, frozen=True, kw_only=True, tag_field="state", tag="a
     def state(self) -> MoveState:
         return MoveState.APPROVED
 
+    def on_cluster(self, uid: str) -> MoveApproved:
+        return self.replace(terms=msgspec.structs.replace(self.terms, cluster_uid=uid))
+
 
 class Claim(Plain, frozen=True, kw_only=True):
     """Who alone may send an announced effect, with one request, and until when (seconds UTC).
 
-    `version` is gitbot's, and "" on lines of before it was noted.
+    `version` is gitbot's and `cluster_uid` the cluster's, "" on lines of before they were noted.
     `epoch` counts the claims of a move, `judged` is the line of the ledger that it was decided on.
     `until` is 0 if the claim was given back and nothing was sent.
     """
 
     executor: str = ""
     version: str = ""
+    cluster_uid: str = ""
     epoch: int
     judged: int
     until: int = 0
@@ -154,8 +158,8 @@ class Claim(Plain, frozen=True, kw_only=True):
     def good_until(self, until: int) -> Claim:
         return msgspec.structs.replace(self, until=until)
 
-    def by_version(self, version: str) -> Claim:
-        return msgspec.structs.replace(self, version=version)
+    def made_by(self, version: str, cluster_uid: str) -> Claim:
+        return msgspec.structs.replace(self, version=version, cluster_uid=cluster_uid)
 
 
 class MoveChanged(_OfMove, frozen=True, kw_only=True):
@@ -346,6 +350,19 @@ class FormatRaised(_Tagged, frozen=True, kw_only=True, tag="raised"):
     author: str = ""
 
 
+# clusters/
+
+
+class ClusterIdentified(_Tagged, frozen=True, kw_only=True, tag="identified"):
+    """Which cluster has the name: the UID of its namespace kube-system.
+
+    gitbot notes it once beside lines of before it was noted; later, a person accepts another.
+    """
+
+    uid: str
+    author: str = ""
+
+
 # audit/
 
 
@@ -379,6 +396,6 @@ RequestEvent = MoveEvent | RequestCancelled | ForeignMove
 NodeEvent = WindowBegun | HomeNoted | NodeChanged
 HoldEvent = StopSet | StopLifted
 PullEvent = PlanShown | PolicyOverridden | MergeJudged
-OtherEvent = ConcernChanged | AuditScored | FormatRaised
+OtherEvent = ConcernChanged | AuditScored | FormatRaised | ClusterIdentified
 KnownEvent = RequestEvent | NodeEvent | PullEvent | HoldEvent | OtherEvent
 LedgerEvent = KnownEvent | UnknownEvent

@@ -2,7 +2,7 @@
 
 Files of the branch: `requests/<cluster>/<id>.jsonl`, `nodes/<cluster>/<window>/<occurrence>.jsonl`,
 `concerns/<cluster>/<concern>.jsonl`, `plans/<digest>.json`, `pulls/<N>.jsonl`, `hold.jsonl`,
-`audit/<cluster>.jsonl`, `format.jsonl`.
+`clusters/<cluster>.jsonl`, `audit/<cluster>.jsonl`, `format.jsonl`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.events import (
     AuditScored,
+    ClusterIdentified,
     ConcernChanged,
     ForeignMove,
     FormatRaised,
@@ -22,6 +23,7 @@ from gitbot.model.ledger.events import (
     MergeJudged,
     MoveApproved,
     MoveChanged,
+    MoveEvent,
     NodeChanged,
     NodeEvent,
     PlanShown,
@@ -121,6 +123,10 @@ class Ledger(FrozenStruct, frozen=True, kw_only=True):
     def audits(self, cluster: str) -> tuple[AuditScored, ...]:
         return self._all(AuditScored, audit_file(cluster))
 
+    def identified(self) -> tuple[MoveEvent | ClusterIdentified, ...]:
+        """The lines that may say which cluster a name meant."""
+        return self._all(MoveEvent | ClusterIdentified)
+
     @property
     def raised(self) -> FormatRaised | None:
         """The newest format, if the ledger ever got one."""
@@ -168,6 +174,10 @@ def audit_file(cluster: str) -> str:
     return f"audit/{cluster}.jsonl"
 
 
+def cluster_file(cluster: str) -> str:
+    return f"clusters/{cluster}.jsonl"
+
+
 def pull_file(number: int) -> str:
     return f"pulls/{number}.jsonl"
 
@@ -186,6 +196,8 @@ def place_of(event: LedgerEvent) -> str:
             return pull_file(event.pull_request)
         case AuditScored():
             return audit_file(event.cluster)
+        case ClusterIdentified():
+            return cluster_file(event.cluster)
         case StopSet() | StopLifted():
             return HOLD_FILE
         case FormatRaised():

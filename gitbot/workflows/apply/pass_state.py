@@ -44,6 +44,7 @@ class PassState:
     ends_at: int
     older: str = ""  # why the ledger cannot be trusted
     anchored: str | None = ""  # the cluster's anchor of the ledger; None: it cannot be written
+    cluster_uid: str = ""
     known: ClusterSnapshot | None = None  # see `apply`
     approvals_key: tuple[str, int] = ("", 0)
     approvals_at: int = 0

@@ -64,6 +64,7 @@ from gitbot.workflows.core.stop_conditions import (
 )
 from gitbot.workflows.ledger.anchor import (
     Anchor,
+    identify_cluster,
     mark_cluster,
     read_anchor,
     write_cluster_anchor,
@@ -206,7 +207,10 @@ def _begin(shell: RunContext, anchor: Anchor | None, *, ends_at: int) -> PassSta
         ends_at=ends_at,
         older=older,
         anchored=None if older else anchor.head,
+        cluster_uid=anchor.uid,
     )
+    if not older and not outdated(ledger, shell.cluster_name):
+        identify_cluster(shell, journal, anchor)
     run.anchored = write_cluster_anchor(shell, journal, run.anchored)
     if not older:
         mark_cluster(shell, anchor)
@@ -250,7 +254,8 @@ def _take_steps(run: PassState, view: ExecutorInput, ledger: Ledger, looked: flo
     known = known and events_as_shown(shell, view, steps)
     if not known or (steps.effects and is_stale_look(shell, view.now, looked)):
         return _NextLook.LOOK_SOON
-    began, steps = shell.timer(), with_claims(steps, shell.clock.now(), version=gitbot_version())
+    began, by = shell.timer(), gitbot_version()
+    steps = with_claims(steps, shell.clock.now(), version=by, cluster_uid=run.cluster_uid)
     try:  # the ledger before the effects: an executor that loses the race has done nothing
         judged = to_write(run.approvals.judged, ledger, steps.events)
         lines = (with_last_event(shell, event) for event in steps.events)

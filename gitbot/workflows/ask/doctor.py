@@ -29,12 +29,13 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.published_snapshots import snapshot_branch
 from gitbot.workflows.core.stop_conditions import (
     MAX_SKEW,
+    MovedStop,
     UnknownStop,
     cluster_flag,
     outdated,
     standstill,
 )
-from gitbot.workflows.ledger.anchor import read_anchor
+from gitbot.workflows.ledger.anchor import ADOPT, read_anchor
 from gitbot.workflows.ledger.kept_plans import UNAPPROVED_BYTES, no_room, unapproved_bytes
 
 RBAC = "deploy/rbac"
@@ -124,7 +125,9 @@ def _anchor(shell: RunContext, *, ask_cluster: bool = True) -> Iterable[Check]:
     anchor = read_anchor(shell, ask_cluster=ask_cluster)
     missed = anchor.stop(shell.ledger_store.read())
     if missed:
-        yield failed(name, missed, "gitbot ledger verify; restore the branch")
+        moved = isinstance(missed, MovedStop)
+        mend = f"mend name or context; or {ADOPT}"
+        yield failed(name, missed, mend if moved else "gitbot ledger verify; restore the branch")
     elif anchor.known:
         yield passed(name, f"the ledger has the line that is known to {' and '.join(anchor.known)}")
     elif ask_cluster:

@@ -15,10 +15,11 @@ from typing import TypedDict
 
 from gitbot.errors import ClusterError, ClusterForbidden, ClusterRefused, ForgeError, GitbotError
 from gitbot.execution.cluster_facts import is_own
+from gitbot.execution.ledger_folds import fold_clusters
 from gitbot.execution.request_records import fold_requests
 from gitbot.kubernetes.objects import annotations_of, name_of
-from gitbot.model.ledger.events import LedgerEvent
-from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.events import ClusterIdentified, LedgerEvent
+from gitbot.model.ledger.ledger import Ledger, cluster_file
 from gitbot.model.text.wording import shortened
 from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import CheckRun, CheckState
@@ -30,10 +31,12 @@ from gitbot.workflows.ledger.writer import Journal
 ACCEPT = "gitbot resume --accept-ledger"
 ADOPT = "gitbot ledger adopt"
 CLUSTER = ".cluster"  # ends the key that says what a ledger calls the cluster
+UID = ".uid"  # ends the key that says which cluster that is
 HANDED_OVER = "adopted by "  # begins the anchor of a ledger that another one continues
 WITHOUT = "the ledger has no anchor in the cluster: deploy/rbac/optional-ledger-anchor"
 NOT_FOUND = 404
 UNREADABLE = "the ledger's anchor cannot be read"
+UNIDENTIFIED = "it cannot be read whether this is the ledger's cluster"
 CONTEXT = "gitbot/ledger"
 LOOK_BACK = 10  # commits of the base branch; the newest one with an anchor counts
 EMPTY = "no line"
@@ -91,6 +94,8 @@ class Anchor:
     others: Mapping[str, str] = field(default_factory=dict)  # of other ledgers on the cluster
     cluster: str = ""  # what this ledger calls the cluster
     called: str = ""  # what the configuration calls it
+    uid: str = ""  # the cluster's; "" if no cluster is reached
+    noted_uid: str = ""  # the UID that this ledger's entry is for
     clusters: tuple[str, ...] = ()  # all names of the configuration
 
     def stop(self, ledger: Ledger) -> str:
@@ -110,6 +115,8 @@ class Anchor:
 
         Then a request that is finished under the other name or address would be a new one here.
         """
+        if other := self._other_cluster(ledger):
+            return other
         if names := self.former_names(ledger):
             what = f"the ledger has requests of {', '.join(names)}, and the configuration calls the"
             return f"{what} cluster {self.called}. If it was renamed, accept it with `{ADOPT}`"
@@ -125,10 +132,30 @@ class Anchor:
             return f"{what}. Restore branch gitbot/ledger, or accept a second one with `{ADOPT}`"
         return ""
 
+    def _other_cluster(self, ledger: Ledger) -> str:
+        """Why this is not the cluster of that name, by UIDs alone; "" if it is, or is not known.
+
+        Without the right to the anchor, the ledger alone still says it.
+        """
+        known = fold_clusters(ledger)
+        name, uid = known.names.get(self.uid, ""), known.uids.get(self.called, "")
+        if name in self.clusters and name != self.called:
+            what = f"the ledger calls this cluster {name}, and the configuration {self.called}, "
+            what += f"and {name} another one. If contexts were exchanged, mend them; else"
+            return f"{what} accept it with `{ADOPT}`"
+        if not name:
+            uid = uid or self.noted_uid
+        if not self.uid or name or uid in ("", self.uid):
+            return ""
+        what = f"this is another cluster than the {self.called} of the ledger: namespace "
+        what += f"kube-system has UID {self.uid} here, and {uid} there. If the context is wrong, "
+        return f"{what}mend it; if the cluster was replaced, accept it with `{ADOPT}`"
+
     def former_names(self, ledger: Ledger) -> tuple[str, ...]:
         """What the ledger may call this cluster, if the configuration calls it otherwise."""
-        if self.cluster:
-            return () if self.cluster == self.called else (self.cluster,)
+        by_uid = fold_clusters(ledger).names.get(self.uid, "")
+        if self.cluster or by_uid:
+            return tuple(sorted({self.cluster, by_uid}.difference(("", self.called))))
         if not self.clusters:
             return ()
         found = {file.split("/")[1] for file in map(_file_of, ledger.of("requests/"))}
@@ -146,18 +173,26 @@ def read_anchor(shell: RunContext, *, ask_forge: bool = True, ask_cluster: bool 
     named: Names = {"called": shell.cluster_name, "clusters": shell.clusters}
     if not ask_cluster:
         return Anchor(**named, head=None, forge=forge)
+    found: Mapping[str, str] | None = None
     try:
         found = shell.cluster.ledger_anchors()
     except ClusterForbidden:
         shell.say(WITHOUT)
-        return Anchor(**named, head=None, forge=forge)
     except GitbotError as error:
         return Anchor(**named, trouble=f"{UNREADABLE}: {error}", forge=forge)
+    try:
+        uid = shell.cluster.cluster_uid()
+    except GitbotError as error:
+        return Anchor(**named, trouble=f"{UNIDENTIFIED}: {error}", forge=forge)
+    if found is None:
+        return Anchor(**named, head=None, forge=forge, uid=uid)
     name = shell.ledger_name
     return Anchor(
         **named,
         head=found.get(name, ""),
         forge=forge,
+        uid=uid,
+        noted_uid=found.get(f"{name}{UID}", ""),
         is_known=name in found,
         others={key: line for key, line in found.items() if _is_other(key, line, name)},
         cluster=found.get(f"{name}{CLUSTER}", ""),
@@ -183,15 +218,38 @@ def _file_of(event: LedgerEvent) -> str:
 
 
 def mark_cluster(shell: RunContext, anchor: Anchor) -> None:
-    """Note what this ledger calls the cluster, beside an anchor of before that was noted."""
-    if anchor.head and not anchor.cluster:
-        with suppress(GitbotError):
+    """Note which cluster it is, and its name, beside an anchor of before that was noted."""
+    with suppress(GitbotError):
+        if anchor.head and not anchor.cluster:
             shell.cluster.set_ledger_anchor(f"{shell.ledger_name}{CLUSTER}", shell.cluster_name)
+        if anchor.head and anchor.uid and not anchor.noted_uid:
+            shell.cluster.set_ledger_anchor(f"{shell.ledger_name}{UID}", anchor.uid)
+
+
+def identify_cluster(shell: RunContext, journal: Journal, anchor: Anchor) -> None:
+    """Note the cluster's UID in a ledger with requests of before it was noted.
+
+    From then on each approval and claim has it. A pass that cannot write learns so when it has to.
+    """
+    ledger, name = journal.ledger, shell.cluster_name
+    has_moves = any(event.cluster == name for event in ledger.identified())
+    if not anchor.uid or not has_moves or name in fold_clusters(ledger).uids:
+        return
+    with suppress(GitbotError):
+        journal.commit((identified(shell, anchor.uid),))
+
+
+def identified(shell: RunContext, uid: str, *, author: str = "") -> ClusterIdentified:
+    name = shell.cluster_name
+    time = shell.clock.now()
+    return ClusterIdentified(
+        file=cluster_file(name), time=time, cluster=name, uid=uid, author=author
+    )
 
 
 def _is_other(key: str, line: str, name: str) -> bool:
     """Whether an entry is that of another ledger that has a line, and still goes on."""
-    if key == name or key.endswith(CLUSTER):
+    if key == name or key.endswith((CLUSTER, UID)):
         return False
     return bool(line) and not line.startswith(HANDED_OVER)
 

@@ -69,6 +69,9 @@ def asked(tmp_path: Path, *calls: Callable[[KubernetesCluster], object]) -> set[
         if seen.method == "POST" and seen.path.endswith("migrations"):
             metadata = {**seen.body["metadata"], "uid": "u"}
             return Reply(code=201, body={**seen.body, "metadata": metadata})
+        if seen.path == "/api/v1/namespaces" and "fieldSelector" in seen.query:
+            system = {"metadata": {"name": "kube-system", "uid": "u"}}
+            return Reply(code=200, body={"kind": "NamespaceList", "items": [system]})
         absent = seen.method == "PATCH" and "configmaps" in seen.path
         return Reply(code=404, body={"kind": "Status"}) if absent else None
 
@@ -116,6 +119,7 @@ def test_the_reader_has_what_reading_asks_for_and_nothing_else(tmp_path: Path) -
         tmp_path,
         lambda cluster: cluster.snapshot(),
         lambda cluster: cluster.server_time(),
+        lambda cluster: cluster.cluster_uid(),
         lambda cluster: cluster.list_migrations(),
         lambda cluster: cluster.get_migration(ONE),
         lambda cluster: cluster.get_instance(ONE),
