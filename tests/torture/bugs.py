@@ -10,6 +10,7 @@ STARTS, NODES, ACCEPT = "execution/starts.py", "execution/nodes.py", "execution/
 REQUESTS, STEPS = "execution/request_records.py", "execution/next_steps.py"
 RUN, EFFECTS = "workflows/apply/run.py", "workflows/apply/effects.py"
 TICKETS, BELIEF = "workflows/apply/held_claims.py", "workflows/apply/snapshot_sanity.py"
+SHOWN = "workflows/apply/as_shown.py"
 HOLD, JOURNAL = "workflows/apply/hold.py", "workflows/ledger/writer.py"
 BEGUN = "workflows/approval/started_requests.py"
 APPROVALS, STOPS = "workflows/approval/read_approvals.py", "workflows/core/stop_conditions.py"
@@ -19,6 +20,7 @@ GIT, LIMITS = "adapters/git/process.py", "adapters/sandbox/seccomp.py"
 HEAL, PLANS = "planner/goals/heal.py", "tests/unit/wiring/test_planning.py"
 FOUND = "tests/torture/test_torture.py::test_what_was_found_stays_mended"
 LATE = "tests/faults/test_late_effects.py"
+UNSHOWN = "tests/faults/test_followed.py -k nothing_is_sent"
 FENCED, EARLY = "tests/faults/test_fence.py", "tests/faults/test_deleted_early.py"
 REFUSED = "tests/faults/test_refused_creates.py"
 MAINTENANCE = "tests/faults/test_maintenance_crashes.py"
@@ -339,6 +341,15 @@ BUGS = (
     bug("I18", "nesting has no bound", "documents/composer.py",
         "        if depth > budget.depth:\n", "        if False:\n",
         "tests/unit/documents/test_reader.py"),
+    bug("I2", "what an effect rests on is not read again", RUN,
+        "        if not effect_as_shown(run.shell, view, steps, effect):\n", "        if False:\n",
+        UNSHOWN),
+    bug("I4", "the target node is not read again before an effect", SHOWN,
+        "return self._has_node(node) and self._has_pods(node, but=own)",
+        "return self._has_pods(node, but=own)", UNSHOWN),
+    bug("I4", "the pods of the target node are not read again before an effect", SHOWN,
+        "return self._has_node(node) and self._has_pods(node, but=own)",
+        "return self._has_node(node)", UNSHOWN),
 )  # fmt: skip
 
 if __name__ == "__main__":
