@@ -163,7 +163,9 @@ RESOURCES: tuple[ServedResource, ...] = (
     _built_in(
         "PriorityClass", "priorityclasses", "pc", group="scheduling.k8s.io", namespaced=False
     ),
+    _built_in("CSIDriver", "csidrivers", group="storage.k8s.io", namespaced=False),
     _built_in("CSINode", "csinodes", group="storage.k8s.io", namespaced=False),
+    _built_in("CSIStorageCapacity", "csistoragecapacities", group="storage.k8s.io"),
     _built_in("StorageClass", "storageclasses", "sc", group="storage.k8s.io", namespaced=False),
     _built_in(
         "VolumeAttachment",

@@ -180,7 +180,13 @@ EVENT: Fields = {
 """Read for one object at a time; never part of a snapshot."""
 
 FIELDS: Mapping[str, Fields] = {
+    "CSIDriver": {"spec": keep("preventPodSchedulingIfMissing", "storageCapacity", of=bool)},
     "CSINode": {"spec": {"drivers": [_DRIVER]}},
+    "CSIStorageCapacity": {
+        **keep("capacity", "maximumVolumeSize"),
+        "nodeTopology": whole(_SELECTOR),
+        "storageClassName": str,
+    },
     "ConfigMap": {"data": TEXTS},
     "ControllerRevision": {"data": {**keep("apiVersion", "kind"), "spec": STORED_TYPE}},
     "KubeDescheduler": {

@@ -83,7 +83,9 @@ def _type(kind: str) -> Resource:
 
 
 _RESOURCES = (
+    _optional("CSIDriver", _STORAGE, "v1", "csidrivers", cluster=True),
     _resource("CSINode", _STORAGE, "v1", "csinodes", cluster_scoped=True),
+    _optional("CSIStorageCapacity", _STORAGE, "v1", "csistoragecapacities"),
     _resource("ConfigMap", "", "v1", "configmaps"),
     _optional("ControllerRevision", "apps", "v1", "controllerrevisions"),
     _resource(

@@ -93,11 +93,11 @@ def _not_looked_at(pod: Pod, world: World) -> Iterator[Check]:
     storage = world.state.facts.storage
     named = ((name, storage.claim(pod, name)) for name in pod.claims)
     unbound = [name for name, claim in named if claim is not None and not is_bound(claim)]
-    if unbound:
+    if unbound and not storage.room_known:
         yield warned(
             "storage-capacity",
-            f"claims {', '.join(unbound)} are not bound yet: free capacity of storage "
-            "(CSIStorageCapacity) is not looked at",
+            f"claims {', '.join(unbound)} are not bound yet, and the snapshot does not say where "
+            "their storage has room; `kubectl get csidrivers,csistoragecapacities -A -o yaml` does",
         )
     for name, claim in pod.new_claims.items():
         if not waits_for_consumer(claim, storage):

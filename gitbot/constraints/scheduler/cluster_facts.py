@@ -22,7 +22,9 @@ from gitbot.model.cluster.scheduler_profile import DEFAULT_PROFILE, SchedulerPro
 from gitbot.model.grouping import grouped
 
 FACT_KINDS = (
+    "CSIDriver",
     "CSINode",
+    "CSIStorageCapacity",
     "Namespace",
     "Node",
     "PersistentVolume",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from gitbot.constraints.scheduler.filters import resources, volume_restrictions
-from gitbot.constraints.scheduler.scores import spread_score
+from gitbot.constraints.scheduler.scores import spread_score, storage_score
 from gitbot.constraints.scheduler.world import World
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.cluster.pod import Pod
@@ -22,6 +22,8 @@ def class_of(world: World, pod: Pod) -> Hashable | None:
     if not world.needs_only_room(pod) or affinity.required_pods:
         return None
     if affinity.preferred_pods or spread_score.concerns(state, pod):
+        return None
+    if storage_score.concerns(state, pod):
         return None
     disks = volume_restrictions.prepare(state, pod)
     if disks is not None and (disks.whole() is not None or not disks.idle):

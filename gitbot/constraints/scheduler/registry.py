@@ -26,6 +26,7 @@ from gitbot.constraints.scheduler.scores import (
     image_locality,
     resource_scores,
     spread_score,
+    storage_score,
 )
 from gitbot.model.cluster.scheduler_profile import DEFAULT_PROFILE, SchedulerProfile
 
@@ -78,6 +79,7 @@ _SCORES: Mapping[str, ScoreFunction] = {
     "DynamicResources": no_preference,
     "NodeResourcesBalancedAllocation": resource_scores.balanced_allocation,
     "ImageLocality": image_locality.score,
+    "VolumeBinding": storage_score.score,
 }
 
 

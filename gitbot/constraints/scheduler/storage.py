@@ -15,12 +15,31 @@ from gitbot.kubernetes.objects import Json, annotations_of, at, name_of
 from gitbot.kubernetes.selectors import NodeMatcher
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.pod import Pod
+from gitbot.model.grouping import grouped
 
 
 class Storage:
-    """Lookups by name. Claims are keyed by (namespace, name)."""
+    """Lookups by name. Claims are keyed by (namespace, name).
 
-    __slots__ = ("_attached", "claims", "classes", "drivers", "migrated", "volumes")
+    `needed` are the drivers without which a node takes none of their volumes; `installed` are the
+    drivers of nodes, if the snapshot has CSINodes. `capacities` are the CSIStorageCapacity objects
+    of a class, sorted by name. `measured` are the drivers whose capacities count; `room_known` is
+    whether the snapshot says which those are, and has their capacities.
+    """
+
+    __slots__ = (
+        "_attached",
+        "capacities",
+        "claims",
+        "classes",
+        "drivers",
+        "installed",
+        "measured",
+        "migrated",
+        "needed",
+        "room_known",
+        "volumes",
+    )
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self.claims = {
@@ -33,6 +52,22 @@ class Storage:
         self.migrated = {
             name_of(obj).name: _migrated(obj) for obj in snapshot.of("CSINode") if _migrated(obj)
         }
+        self.installed = {
+            (name_of(obj).name, driver.get("name", ""))
+            for obj in snapshot.of("CSINode")
+            for driver in at(obj, "spec", "drivers", default=())
+        }
+        # without a CSINode at all, the snapshot does not say which drivers a node has
+        self.needed = (
+            _drivers(snapshot, "preventPodSchedulingIfMissing") if self.drivers else frozenset()
+        )
+        self.capacities = grouped(
+            (at(obj, "storageClassName", default=""), obj)
+            for obj in snapshot.of("CSIStorageCapacity")
+        )
+        measured = _drivers(snapshot, "storageCapacity")
+        self.room_known = bool(snapshot.of("CSIDriver") and (self.capacities or not measured))
+        self.measured = measured if self.room_known else frozenset()
         self._attached: dict[tuple[str, str], set[str]] = {}
         for attachment in snapshot.of("VolumeAttachment"):
             self._attach(attachment)
@@ -85,6 +120,13 @@ class Storage:
         provisioner = at(self.classes.get(class_of(claim)), "provisioner", default="")
         driver = driver_of(provisioner)
         return (driver, f"{namespace}/{name}") if driver else None
+
+
+def _drivers(snapshot: ClusterSnapshot, field: str) -> frozenset[str]:
+    """The drivers whose CSIDriver sets a field."""
+    return frozenset(
+        name_of(obj).name for obj in snapshot.of("CSIDriver") if at(obj, "spec", field) is True
+    )
 
 
 def _limits(csi_node: Json) -> dict[str, int]:

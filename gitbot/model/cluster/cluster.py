@@ -16,7 +16,9 @@ from gitbot.model.cluster.scheduler_profile import SchedulerProfiles
 from gitbot.model.lazy_fields import LazyFields, with_later
 
 KINDS = (
+    "CSIDriver",
     "CSINode",
+    "CSIStorageCapacity",
     "ConfigMap",  # only gitbot-hold in namespace gitbot
     "ControllerRevision",  # only those of instance types and preferences
     "KubeDescheduler",

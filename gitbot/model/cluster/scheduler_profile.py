@@ -15,6 +15,7 @@ DEFAULT_WEIGHTS: Mapping[str, int] = {
     "DynamicResources": 2,
     "NodeResourcesBalancedAllocation": 1,
     "ImageLocality": 1,
+    "VolumeBinding": 1,
 }
 """Of the scores that gitbot computes, by plugin."""
 

@@ -1,14 +1,17 @@
 """Claims and volumes: what is reachable, what can be bound, how many a node attaches."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gitbot.constraints.scheduler.verdicts import Judgement
 from gitbot.constraints.scheduler.world import World
-from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.cluster.pod import Pod
+from gitbot.snapshot import from_objects
 from tests.unit.constraints.builders import HOSTNAME, ZONE, node, pod, snapshot, zones
 
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
@@ -278,3 +281,152 @@ def test_inline_disks_clash_on_a_node(
     assert judgement.feasible == (("b-1", "bare") if clash else ("a-1", "b-1", "bare"))
     if clash:
         assert judgement.nodes[0].rejections[0].reasons == ("node(s) had no available disk",)
+
+
+def driver(**spec: bool) -> KubernetesObject:
+    name = {"name": "csi.example.com"}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": name, "spec": spec}
+
+
+def with_driver(*nodes: str) -> list[KubernetesObject]:
+    """The CSINodes: these nodes have the driver."""
+    listed = [{"name": "csi.example.com", "nodeID": "x"}]
+    return [
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSINode",
+            "metadata": {"name": item["metadata"]["name"]},
+            "spec": {"drivers": listed if item["metadata"]["name"] in nodes else []},
+        }
+        for item in NODES
+    ]
+
+
+def room(name: str, on_node: str, size: str, **fields: Any) -> KubernetesObject:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIStorageCapacity",
+        "metadata": {"name": name, "namespace": "kube-system"},
+        "storageClassName": "fast",
+        "nodeTopology": {"matchLabels": {"kubernetes.io/hostname": on_node}},
+        "capacity": size,
+        **fields,
+    }
+
+
+def world_of(version: str, objects: Sequence[KubernetesObject]) -> World:
+    return World.of(replace(snapshot(*NODES, *objects), kubernetes_version=version))
+
+
+BOUND_DISK = [claim(volume="v"), volume(csi={"driver": "csi.example.com", "volumeHandle": "h"})]
+NAMES = tuple(item["metadata"]["name"] for item in NODES)
+
+
+@pytest.mark.parametrize(
+    ("version", "prevents", "nodes", "feasible"),
+    [
+        ("v1.37.2", True, NAMES[:1], NAMES[:1]),
+        ("v1.37.2", True, (), ()),
+        ("v1.37.2", False, NAMES[:1], NAMES),
+        ("v1.36.3", True, NAMES[:1], NAMES),  # the feature gate is off there
+    ],
+)
+@pytest.mark.parametrize("disk", [BOUND_DISK, [claim(), storage_class()]])
+def test_from_1_37_on_a_node_without_a_needed_driver_takes_no_volume_of_it(
+    version: str,
+    prevents: bool,
+    nodes: tuple[str, ...],
+    feasible: tuple[str, ...],
+    disk: list[KubernetesObject],
+) -> None:
+    needed = driver(preventPodSchedulingIfMissing=prevents)
+    world = world_of(version, [*disk, *with_driver(*nodes), needed])
+    judgement = world.judge(user())
+    assert world.feasible(user()) == judgement.feasible == feasible
+    for verdict in judgement.nodes:
+        if not verdict.ok:
+            assert [item.reasons for item in verdict.rejections] == [
+                ("csi.example.com CSI driver is not installed on the node",)
+            ]
+            assert verdict.resolvable
+
+
+def test_a_dump_without_csi_nodes_does_not_say_which_node_lacks_a_driver() -> None:
+    world = world_of("v1.37.2", [*BOUND_DISK, driver(preventPodSchedulingIfMissing=True)])
+    assert world.feasible(user()) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("capacities", "feasible"),
+    [
+        ([room("a", NAMES[0], "10Gi"), room("b", NAMES[1], "9Gi")], NAMES[:1]),
+        # the largest volume counts, where it is published
+        (
+            [room("a", NAMES[0], "50Gi", maximumVolumeSize="5Gi"), room("b", "b-1", "10Gi")],
+            ("b-1",),
+        ),
+        ([{**room("a", NAMES[0], "50Gi"), "storageClassName": "other"}], ()),
+        ([room("a", NAMES[0], "50Gi", nodeTopology=None)], ()),
+        ([room("a", "elsewhere", "50Gi", nodeTopology={})], NAMES),
+        ([], NAMES),  # none was read
+    ],
+)
+def test_unbound_claims_need_free_storage(
+    capacities: list[KubernetesObject], feasible: tuple[str, ...]
+) -> None:
+    objects = [claim(), storage_class(), driver(storageCapacity=True), *capacities]
+    judgement = judge(objects)
+    assert judgement.feasible == feasible
+    said = {item.reasons for verdict in judgement.nodes for item in verdict.rejections}
+    assert said <= {("node(s) did not have enough free storage",)}
+
+
+def test_capacity_of_a_driver_that_did_not_ask_for_it_does_not_count() -> None:
+    small = room("a", NAMES[0], "1Gi")
+    assert judge([claim(), storage_class(), driver(storageCapacity=False), small]).feasible == NAMES
+    assert judge([claim(), storage_class(), small]).feasible == NAMES
+
+
+def storage_scores(version: str, objects: Sequence[KubernetesObject]) -> dict[str, int]:
+    world = world_of(version, objects)
+    kind = "PersistentVolumeClaim"
+    asked = user(*(name_of(item).name for item in objects if item["kind"] == kind))
+    feasible = world.feasible(asked)
+    found = world.scores(asked, feasible)
+    plain = sum(item.total for item in found)
+    numbers = np.array([world.state.columns.index[name] for name in feasible], dtype=np.int64)
+    assert int(world.totals(asked, numbers).sum()) == plain
+    return {item.node: item.scores.get("VolumeBinding", 0) for item in found}
+
+
+def test_from_1_37_on_nodes_with_more_storage_left_score_higher() -> None:
+    rooms = [room("a", NAMES[0], "40Gi"), room("b", NAMES[1], "10Gi")]
+    objects = [claim(), storage_class(), driver(storageCapacity=True), *rooms]
+    assert storage_scores("v1.37.2", objects) == {NAMES[0]: 75, NAMES[1]: 0}
+    assert storage_scores("v1.36.3", objects) == {NAMES[0]: 0, NAMES[1]: 0}
+
+
+def test_two_claims_of_a_class_share_its_capacity() -> None:
+    two = [claim("disk"), claim("other")]
+    rooms = [room("a", NAMES[0], "100Gi"), room("b", NAMES[1], "15Gi")]
+    objects = [*two, storage_class(), driver(storageCapacity=True), *rooms]
+    assert storage_scores("v1.37.2", objects) == {NAMES[0]: 80, NAMES[1]: 0}
+
+
+def test_matched_volumes_score_by_the_share_that_the_claims_leave() -> None:
+    volumes = [
+        volume("small", terms=on("kubernetes.io/hostname", NAMES[0]), capacity={"storage": "10Gi"}),
+        volume("large", terms=on("kubernetes.io/hostname", NAMES[1]), capacity={"storage": "40Gi"}),
+    ]
+    none = storage_class(provisioner="kubernetes.io/no-provisioner")
+    assert storage_scores("v1.37.2", [claim(), none, *volumes]) == {NAMES[0]: 0, NAMES[1]: 75}
+
+
+def test_a_snapshot_keeps_what_decides_about_storage() -> None:
+    given = [driver(storageCapacity=True, preventPodSchedulingIfMissing=True)]
+    given.append(room("a", "a-1", "9Gi", maximumVolumeSize="5Gi"))
+    found = from_objects("prod", given, 0, checked=True)
+    assert found.of("CSIDriver")[0]["spec"] == given[0]["spec"]
+    kept = found.of("CSIStorageCapacity")[0]
+    for field in ("capacity", "maximumVolumeSize", "nodeTopology", "storageClassName"):
+        assert kept[field] == given[1][field]

@@ -1,6 +1,6 @@
 """Where claims can be bound or reached.
 
-CSIStorageCapacity is ignored: a class that can provision counts as having room.
+Without CSIStorageCapacity objects, a class that can provision counts as having room.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from gitbot.constraints.scheduler.filters.node_affinity import misses
-from gitbot.constraints.scheduler.filters.volume_matching import reaches, unbindable
+from gitbot.constraints.scheduler.filters.volume_matching import bindings, reaches
 from gitbot.constraints.scheduler.node_state import State
 from gitbot.constraints.scheduler.storage import (
     class_of,
@@ -48,7 +48,7 @@ class VolumeBinding:
         return found
 
     @cached_property
-    def _unbound(self) -> list[Json]:
+    def unbound(self) -> list[Json]:
         return [claim for _, claim in self._claims if not is_bound(claim)]
 
     def whole(self) -> Rejection | None:
@@ -60,7 +60,7 @@ class VolumeBinding:
         storage = self._state.facts.storage
         late = [
             claim
-            for claim in self._unbound
+            for claim in self.unbound
             if not waits_for_consumer(claim, storage)
             and name_of(claim).name not in self._pod.new_claims  # bound before the pod exists
         ]
@@ -107,10 +107,11 @@ class VolumeBinding:
             if volume is None:
                 return self._state.columns.nowhere()
             mask &= self._reached(volume)
-        if self._unbound:
+        if self.unbound:
             storage = self._state.facts.storage
             for number in np.flatnonzero(mask):
-                mask[number] = not unbindable(self._unbound, storage, self._state.nodes[number])
+                found = bindings(self.unbound, storage, self._state.nodes[number])
+                mask[number] = not found.refusal
         return mask
 
     def _reached(self, volume: Json) -> Mask:
@@ -136,9 +137,9 @@ class VolumeBinding:
     def reject(self, node: int) -> Rejection | None:
         found = self._state.nodes[node]
         reasons = self._unreachable(found)
-        text = unbindable(self._unbound, self._state.facts.storage, found)
-        if text:
-            reasons[_NO_MATCH] = text
+        bound = bindings(self.unbound, self._state.facts.storage, found)
+        if bound.refusal:
+            reasons[_NO_SPACE if bound.full else _NO_MATCH] = bound.refusal
         if not reasons:
             return None
         return Rejection(
@@ -181,6 +182,8 @@ def _owned(claim: Json, pod: Pod) -> bool:
 _NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 _NO_AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 _NO_MATCH = "node(s) didn't find available persistent volumes to bind"
+
+_NO_SPACE = "node(s) did not have enough free storage"
 
 
 def prepare(state: State, pod: Pod) -> VolumeBinding | None:

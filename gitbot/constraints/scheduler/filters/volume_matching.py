@@ -6,7 +6,8 @@ plugins/volumebinding/binder.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
 
 from gitbot.constraints.scheduler.storage import (
     Storage,
@@ -16,7 +17,7 @@ from gitbot.constraints.scheduler.storage import (
     required_terms,
 )
 from gitbot.kubernetes.objects import Json, annotations_of, at, labels_of, name_of, uid_of
-from gitbot.kubernetes.quantities import nanos
+from gitbot.kubernetes.quantities import nanos, whole
 from gitbot.kubernetes.selectors import LabelMatcher, NodeMatcher
 from gitbot.model.cluster.node import Node
 
@@ -29,11 +30,25 @@ def reaches(terms: tuple[NodeMatcher, ...] | None, node: Node) -> bool:
     return terms is None or any(term.matches_labels(node.labels) for term in terms)
 
 
-def unbindable(claims: Iterable[Json], storage: Storage, node: Node) -> str:
-    """Why the first of these unbound claims cannot be bound on a node; "" if all can be.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bindings:
+    """How the unbound claims of a pod would be bound on one node.
 
-    Claims choose in order of requested size, each the smallest volume that fits. Claims that find
-    none are provisioned by their class.
+    `matched` are claims with their volumes; `provisioned` are claims with the capacity that their
+    driver publishes for the node, None if it publishes none. `refusal` says why a claim cannot be
+    bound, "" if all can be; `full` that its driver lacks the room.
+    """
+
+    matched: tuple[tuple[Json, Json], ...] = ()
+    provisioned: tuple[tuple[Json, Json | None], ...] = ()
+    refusal: str = ""
+    full: bool = False
+
+
+def bindings(claims: Iterable[Json], storage: Storage, node: Node) -> Bindings:
+    """Claims choose in order of requested size, each the smallest volume that fits.
+
+    Claims that find none are provisioned by their class.
     """
     pending = []
     waiting = []
@@ -42,19 +57,57 @@ def unbindable(claims: Iterable[Json], storage: Storage, node: Node) -> str:
         if selected is None:
             waiting.append(claim)
         elif selected != node.name:
-            return f"claim {name_of(claim).name} is being provisioned for node {selected}"
+            text = f"claim {name_of(claim).name} is being provisioned for node {selected}"
+            return Bindings(refusal=text)
         else:
             pending.append(claim)
-    taken: set[str] = set()
+    taken: dict[str, tuple[Json, Json]] = {}
     for claim in sorted(waiting, key=_asked):
         volume = _match(claim, storage, node, taken)
         if volume is None:
             pending.append(claim)
         else:
-            taken.add(name_of(volume).name)
-    bad = (name_of(claim).name for claim in pending if not _provisions(claim, storage, node))
-    name = next(bad, "")
-    return f"claim {name} finds no volume and no class for the node" if name else ""
+            taken[name_of(volume).name] = claim, volume
+    made: list[tuple[Json, Json | None]] = []
+    for claim in pending:
+        name = name_of(claim).name
+        if not _provisions(claim, storage, node):
+            return Bindings(refusal=f"claim {name} finds no volume and no class for the node")
+        found = _capacity(claim, storage, node) if _is_measured(claim, storage) else None
+        if found is None and _is_measured(claim, storage):
+            text = f"claim {name}: class {class_of(claim)} publishes no room for it on the node"
+            return Bindings(refusal=text, full=True)
+        made.append((claim, found))
+    return Bindings(matched=tuple(taken.values()), provisioned=tuple(made))
+
+
+def _is_measured(claim: Json, storage: Storage) -> bool:
+    """Whether the capacity of its driver counts: CSIDriver.spec.storageCapacity."""
+    provisioner = at(storage.classes.get(class_of(claim)), "provisioner", default="")
+    asked = at(claim, "spec", "resources", "requests", "storage")
+    return provisioner in storage.measured and asked is not None
+
+
+def _capacity(claim: Json, storage: Storage, node: Node) -> Json | None:
+    """The first CSIStorageCapacity by name with room for the claim that the node reaches."""
+    for found in storage.capacities.get(class_of(claim), ()):
+        size, topology = found.get("maximumVolumeSize"), found.get("nodeTopology")
+        size = found.get("capacity") if size is None else size
+        if size is None or topology is None or whole(size) < whole_asked(claim):
+            continue
+        if LabelMatcher.of(topology).matches(node.labels):
+            return found
+    return None
+
+
+def whole_asked(claim: Json) -> int:
+    """The bytes that a claim asks for."""
+    return whole(at(claim, "spec", "resources", "requests", "storage", default="0"))
+
+
+def whole_size(volume: Json) -> int:
+    """The bytes of a volume."""
+    return whole(at(volume, "spec", "capacity", "storage", default="0"))
 
 
 def _asked(claim: Json) -> int:
@@ -65,7 +118,7 @@ def _size(volume: Json) -> int:
     return nanos(at(volume, "spec", "capacity", "storage", default="0"))
 
 
-def _match(claim: Json, storage: Storage, node: Node, taken: set[str]) -> Json | None:
+def _match(claim: Json, storage: Storage, node: Node, taken: Container[str]) -> Json | None:
     """The volume reserved for a claim, else the smallest available one that fits claim and node."""
     suitable = [
         volume
