@@ -12,7 +12,7 @@ class Resource:
 
     `versions` are those that gitbot reads, newest first. `required` is False if a cluster need not
     serve it (an optional API group), `needed` is False if an account need not have the right to
-    list it; its kind then has no objects.
+    list it; its kind then has no objects. The group of a `shared` one has kinds of other programs.
     """
 
     kind: str
@@ -22,6 +22,7 @@ class Resource:
     namespaced: bool
     required: bool = True
     needed: bool = True
+    shared: bool = False
 
     @property
     def api_version(self) -> str:
@@ -57,6 +58,7 @@ def _resource(
     cluster_scoped: bool = False,
     required: bool = True,
     needed: bool = True,
+    shared: bool = False,
 ) -> Resource:
     return Resource(
         kind=kind,
@@ -66,15 +68,29 @@ def _resource(
         namespaced=not cluster_scoped,
         required=required,
         needed=needed,
+        shared=shared,
     )
 
 
 def _optional(
-    kind: str, group: str, version: str, plural: str, *, cluster: bool = False
+    kind: str,
+    group: str,
+    version: str,
+    plural: str,
+    *,
+    cluster: bool = False,
+    shared: bool = False,
 ) -> Resource:
     """A kind of other programs, or without which starts of some VMs are not known."""
     return _resource(
-        kind, group, version, plural, cluster_scoped=cluster, required=False, needed=False
+        kind,
+        group,
+        version,
+        plural,
+        cluster_scoped=cluster,
+        required=False,
+        needed=False,
+        shared=shared,
     )
 
 
@@ -88,14 +104,7 @@ _RESOURCES = (
     _optional("CSIStorageCapacity", _STORAGE, "v1", "csistoragecapacities"),
     _resource("ConfigMap", "", "v1", "configmaps"),
     _optional("ControllerRevision", "apps", "v1", "controllerrevisions"),
-    _resource(
-        "KubeDescheduler",
-        "operator.openshift.io",
-        "v1",
-        "kubedeschedulers",
-        required=False,
-        needed=False,  # without it, only the descheduler's mode stays unknown
-    ),
+    _optional("KubeDescheduler", "operator.openshift.io", "v1", "kubedeschedulers", shared=True),
     _resource("KubeVirt", _KUBEVIRT, "v1", "kubevirts"),
     _resource(
         "MigrationPolicy",
@@ -117,7 +126,7 @@ _RESOURCES = (
     _resource("ReplicationController", "", "v1", "replicationcontrollers"),
     _resource("ResourceQuota", "", "v1", "resourcequotas"),
     _resource("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", cluster_scoped=True),
-    _optional("Scheduler", "config.openshift.io", "v1", "schedulers", cluster=True),
+    _optional("Scheduler", "config.openshift.io", "v1", "schedulers", cluster=True, shared=True),
     _resource("Service", "", "v1", "services"),
     _resource("StatefulSet", "apps", "v1", "statefulsets"),
     _resource("StorageClass", _STORAGE, "v1", "storageclasses", cluster_scoped=True),

@@ -58,6 +58,10 @@ def healthy(seen: Seen) -> Reply:
             if name
         ]
         return Reply(body={"kind": "APIGroupList", "groups": listed})
+    if seen.path in {f"/apis/{each.group}/{each.versions[0]}" for each in LISTED if each.shared}:
+        names = [each.plural for each in LISTED if each.path().startswith(f"{seen.path}/")]
+        listed = [{"name": name} for name in names]
+        return Reply(body={"kind": "APIResourceList", "resources": listed})
     return Reply(body={"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []})
 
 

@@ -232,6 +232,24 @@ def test_optional_groups_may_be_absent_and_are_named(connect: Connect) -> None:
     assert not any("migrationpolicies" in path for path in paths)
 
 
+@pytest.mark.parametrize("installed", [False, True])
+def test_a_group_that_openshift_serves_need_not_have_the_deschedulers_kind(
+    connect: Connect, installed: bool
+) -> None:
+    group, path = "operator.openshift.io", "/apis/operator.openshift.io/v1"
+    groups = Reply(body={"groups": [{"name": group, "versions": [{"version": "v1"}]}]})
+    names = ["consoles", *(["kubedeschedulers"] if installed else [])]
+    resources = Reply(body={"resources": [{"name": name} for name in names]})
+    listed = f"{path}/kubedeschedulers"
+    empty = Reply(body={"metadata": {"resourceVersion": "7"}, "items": []})
+    no_kind = status(404, "NotFound", "the server could not find the requested resource")
+    answers = times(9, listed, empty if installed else no_kind)
+    with ScriptedServer(times(9, "/apis", groups), times(9, path, resources), answers) as server:
+        snapshot = connect(server).snapshot()
+    assert ("KubeDescheduler" in snapshot.absent_kinds) is not installed
+    assert (listed in {seen.path for seen in server.seen}) is installed
+
+
 @pytest.mark.parametrize(
     ("reply", "failure", "message"),
     [

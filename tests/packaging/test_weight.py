@@ -11,7 +11,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 8_203,
+    "adapters": 8_221,
     "audit": 1_816,
     "calendar": 1_529,
     "cli": 8_925,
@@ -31,7 +31,7 @@ ROOMS = {
     "reports": 3_333,
     "settings": 681,
     "simulation": 9_006,
-    "snapshot": 2_546,
+    "snapshot": 2_555,
     "wiring": 1_220,
     "workflows": 14_706,
 }

@@ -87,7 +87,25 @@ def list_all(
 def chosen_versions(transport: Transport) -> dict[str, str]:
     """The version to read of each kind; "" if the cluster does not serve it and need not."""
     served = _served(transport)
-    return {resource.kind: _version(resource, served) for resource in LISTED}
+    chosen = {resource.kind: _version(resource, served) for resource in LISTED}
+    for resource in LISTED:
+        # OpenShift serves these groups whether or not this kind's operator is installed
+        if resource.shared and not _lists(transport, resource, chosen[resource.kind]):
+            chosen[resource.kind] = ""
+    return chosen
+
+
+def _lists(transport: Transport, resource: Resource, version: str) -> bool:
+    """Whether a served version of a group has the resource."""
+    if not version:
+        return False
+    path = f"/apis/{resource.group}/{version}"
+    answer = transport.read(path)
+    refuse_path(answer, path)
+    try:
+        return resource.plural in {each["name"] for each in plain_json(answer.body)["resources"]}
+    except (SnapshotError, KeyError, TypeError):
+        raise ClusterError(f"{path}: answer {answer.status} is not a list of resources") from None
 
 
 def read_all(

@@ -55,7 +55,7 @@ def right_of(seen: Seen) -> Right | None:
         seen.path,
     )
     if found is None:
-        assert seen.path in ("/version", "/apis")
+        assert re.fullmatch(r"/version|/apis(/[^/]+/[^/]+)?", seen.path)
         return None
     reads = "get" if found["name"] else "watch" if "watch" in seen.query else "list"
     verb = VERBS.get(seen.method) or reads
