@@ -39,7 +39,7 @@ wait_option = click.option(
 
 follow_option = click.option(
     "--follow/--no-follow",
-    default=None,
+    default=True,
     help="List the cluster once, then watch it; or list it at every look.",
 )
 
@@ -56,7 +56,7 @@ def apply(
     where: dict[str, str],
     max_runtime: int,
     wait_for_opening: int,
-    follow: bool | None,
+    follow: bool,
     dry_run: bool,
     output: str,
 ) -> int:
@@ -70,7 +70,7 @@ def apply(
 
     if dry_run:
         return _rehearse(where, output)
-    with stopping() as stop, running(where, follow=follow is not False) as shell:
+    with stopping() as stop, running(where, follow=follow) as shell:
         result = apply_and_report(
             stop.of(shell), max_runtime=max_runtime, wait_for_opening=wait_for_opening
         )

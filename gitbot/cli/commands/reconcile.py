@@ -60,7 +60,7 @@ def reconcile(
     every: int,
     health_file: str,
     metrics_file: str,
-    follow: bool | None,
+    follow: bool,
     max_runtime: int,
     wait_for_opening: int,
     output: str,
@@ -78,14 +78,14 @@ def reconcile(
             max_runtime=max_runtime,
             health_file=health_file,
             metrics=metrics,
-            follow=follow is True,
+            follow=follow,
             output=output,
         )
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.watch import reconcile  # noqa: PLC0415
 
     clock = SystemClock()
-    with stopping() as stop, running(where, follow=follow is not False) as shell:
+    with stopping() as stop, running(where, follow=follow) as shell:
         cluster = shell.cluster_name
         try:
             result = reconcile(

@@ -148,7 +148,7 @@ def grown(held: list[tuple[int, int, int]], *, rounds: int = FIRST) -> list[str]
 def test_a_round_in_trouble_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Trouble
 ) -> None:
-    held = held_in(Rounds(6), trouble, tmp_path, monkeypatch)
+    held = held_in(Rounds(6), trouble, tmp_path, monkeypatch, "--no-follow")
     assert grown(held) == []
 
 
@@ -158,12 +158,12 @@ def test_a_round_on_a_followed_cluster_leaves_no_stream(
 ) -> None:
     # the server, which runs in this process too, notices at a bookmark that no one reads it
     monkeypatch.setattr(watch_requests, "BOOKMARK_SLICES", 1)
-    held = held_in(Rounds(6), trouble, tmp_path, monkeypatch, "--follow")
+    held = held_in(Rounds(6), trouble, tmp_path, monkeypatch)
     assert grown(held) == []
 
 
 def flat_over(most: int, trouble: Trouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = held_in(Rounds(most), trouble, tmp_path, monkeypatch)
+    held = held_in(Rounds(most), trouble, tmp_path, monkeypatch, "--no-follow")
     assert grown(held, rounds=most // 4) == []
 
 
