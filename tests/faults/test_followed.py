@@ -11,7 +11,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,15 @@ from gitbot.adapters.kubernetes.transport import HttpAnswer
 from gitbot.errors import Bug, ClusterError, GitbotError
 from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.text.instants import parse_instant
 from gitbot.simulation.http import ApiServer, write_kubeconfig
 from gitbot.simulation.port import SimulatedPort
 from gitbot.workflows.apply import apply
 from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.watch import watch
 from tests.contracts.cluster_scene import migration, running_pod
+from tests.doubles.customapp import customapp
+from tests.doubles.intents import REQUEST
 from tests.faults.proxy import Proxy
 from tests.faults.test_proxied import (
     PASSES,
@@ -37,10 +41,11 @@ from tests.faults.test_proxied import (
     scene,
     shell_of,
 )
+from tests.scenarios.loop import Loop
 
 __all__ = ["scene"]
 
-VMI = "VirtualMachineInstance"
+VMI, MIGRATION = "VirtualMachineInstance", "VirtualMachineInstanceMigration"
 Streams = Callable[[Iterator[bytes]], Iterator[bytes]]
 
 
@@ -179,6 +184,54 @@ def test_one_migration_and_the_same_end(
     end, _ = run(scene, tmp_path, change)
     assert end.states == ("succeeded",)
     assert len(end.created) == 1
+
+
+@dataclass
+class Merging:
+    """The cluster's time, in which a person merges during the second rest; `at` is when."""
+
+    inner: VirtualClock
+    merge: Callable[[], object]
+    at: int = 0
+    rests: int = 0
+
+    def now(self) -> int:
+        return self.inner.now()
+
+    def sleep(self, seconds: int, /) -> None:
+        self.rests += 1
+        if self.rests == 2:
+            self.at = self.now()
+            self.merge()
+        self.inner.sleep(seconds)
+
+
+def test_migration_is_there_15_seconds_after_the_merge(tmp_path: Path) -> None:
+    cluster = customapp(step=0, jumpbox=True)
+    loop = Loop.start(tmp_path, cluster)
+    pull = loop.open({"jump.yaml": REQUEST})
+    loop.publish(pull.number)
+    with ApiServer(cluster) as face:
+        clock = Merging(VirtualClock(face), lambda: loop.merge(pull.number))
+
+        def over() -> bool:
+            return bool(cluster.list(MIGRATION)) or clock.rests > 100
+
+        @contextmanager
+        def opener() -> Iterator[RunContext]:
+            with followed(tmp_path, face.url, face.url, clock.inner, good) as shell:
+                yield replace(shell, clock=clock, interrupted=over)
+
+        watch(
+            opener,
+            clock=clock,
+            interrupted=over,
+            every=300,
+            on_pass=lambda _: None,
+            on_trouble=lambda error, _: pytest.fail(str(error)),
+        )
+        (made,) = cluster.list(MIGRATION)
+        assert parse_instant(made["metadata"]["creationTimestamp"]) - clock.at <= 15
 
 
 def cordons(face: ApiServer) -> None:

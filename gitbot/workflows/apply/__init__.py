@@ -20,13 +20,14 @@ from gitbot.workflows.apply.hold import (
 )
 from gitbot.workflows.apply.result import ApplyResult, NodeDone
 from gitbot.workflows.apply.run import MAX_RUNTIME, apply
-from gitbot.workflows.apply.waiting import LOOK_ANYWAY, wait_for_change
+from gitbot.workflows.apply.waiting import LOOK_ANYWAY, NOTICE, wait_for_change
 from gitbot.workflows.core.stop_conditions import Standstill
 
 __all__ = [
     "BY_HAND",
     "LOOK_ANYWAY",
     "MAX_RUNTIME",
+    "NOTICE",
     "ApplyResult",
     "HoldResult",
     "NodeDone",

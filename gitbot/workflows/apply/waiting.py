@@ -12,6 +12,7 @@ from gitbot.workflows.ledger.writer import Journal
 
 POLL = 5  # seconds between reads while a migration is running
 HEAR = 1  # the same if a watch tells it
+NOTICE = 5  # seconds between reads of the branches, where a pass lists nothing
 LONGEST_PAUSE = 600  # seconds without any read of the cluster; then the snapshot is published again
 LOOK_ANYWAY = 30  # seconds until the whole cluster is read again although no phase changed
 

@@ -12,7 +12,13 @@ from contextlib import AbstractContextManager
 
 from gitbot.errors import Bug, GitbotError
 from gitbot.ports.clock import Clock
-from gitbot.workflows.apply import LOOK_ANYWAY, MAX_RUNTIME, ApplyResult, wait_for_change
+from gitbot.workflows.apply import (
+    LOOK_ANYWAY,
+    MAX_RUNTIME,
+    NOTICE,
+    ApplyResult,
+    wait_for_change,
+)
 from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.core.published_snapshots import Pack
@@ -90,4 +96,5 @@ def wait_for_next_pass(shell: RunContext, applied: ApplyResult, *, every: int) -
     until = min([now + every, *openings])
     journal = Journal(shell.ledger_store, shell.clock)
     seen = (journal.read().head, applied.base or base_head(shell))
-    wait_for_change(shell, journal, seen, until=until, look=min(LOOK_ANYWAY, every))
+    look = LOOK_ANYWAY if shell.followed is None else NOTICE
+    wait_for_change(shell, journal, seen, until=until, look=min(look, every))
