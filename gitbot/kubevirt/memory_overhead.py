@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
 from gitbot.kubernetes.quantities import milli, whole
-from gitbot.kubevirt.kubevirt_object import setting
+from gitbot.kubevirt.kubevirt_object import setting, version_of
+from gitbot.kubevirt.versions import fixed_overhead
 
 MI = 1024 * 1024
-# monitor 25, launcher 100, virtlogd 25, virtqemud 40, qemu 30
-_FIXED = 220 * MI
 _PER_VCPU = 8 * MI
 _IO_THREAD = 8 * MI
 _VIDEO = 32 * MI
@@ -52,7 +51,8 @@ def guaranteed(vmi: KubernetesObject) -> bool:
 def memory_overhead(vmi: KubernetesObject, kubevirt: KubernetesObject) -> int:
     """Bytes that KubeVirt adds to the guest's memory in the compute container."""
     domain: Json = at(vmi, "spec", "domain", default={})
-    total = _page_tables(domain) + _FIXED + _PER_VCPU * _vcpus(domain) + _IO_THREAD
+    total = _page_tables(domain) + fixed_overhead(version_of(kubevirt)) * MI
+    total += _PER_VCPU * _vcpus(domain) + _IO_THREAD
     total += _devices(vmi, domain) + _probes(at(vmi, "spec", default={}))
     if at(vmi, "spec", "architecture") == "arm64":
         total += _ARM_FIRMWARE

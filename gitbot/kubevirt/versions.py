@@ -39,6 +39,16 @@ ON_BY_DEFAULT: Mapping[tuple[int, int], frozenset[str]] = {
     ),
 }
 
+# MiB that every launcher has besides its guest: monitor 25, launcher 100, virtlogd 25, virtqemud
+# 40, and qemu 30 or 50. An entry holds from its minor version on.
+_FIXED_OVERHEAD: Mapping[tuple[int, int], int] = {(0, 0): 220, (1, 10): 240}
+
+
+def fixed_overhead(version: Version | None) -> int:
+    """The part of a launcher's overhead that no VM changes, in MiB; as `FOLLOWED` if unknown."""
+    minor = (version or FOLLOWED)[:2]
+    return _FIXED_OVERHEAD[max(since for since in _FIXED_OVERHEAD if since <= minor)]
+
 
 @lru_cache(maxsize=8)
 def gates_on(version: Version | None) -> frozenset[str]:

@@ -38,7 +38,10 @@ def every_vm(_vm: NamespacedName) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
-    """A VM that starts again: from its lost node to another, or nowhere (`why`)."""
+    """A VM that starts again: from its lost node to another, or nowhere (`why`).
+
+    `why` also says what a start on its node rests on, if that is not proven.
+    """
 
     vm: NamespacedName
     source: str
@@ -137,6 +140,7 @@ class LossSimulation:
                 elif not to and (reasons or not told):
                     why = _why(world, pod, lost)
                 told = told or bool(why)
+                why = why or _unproven(pod)
                 restarts.append(Restart(vm=item.name, source=item.node, to=to, why=why))
         unplaced = sum(item is None and not ends[pod.name] for item, pod in queue)
         restarts.sort(key=lambda item: item.vm)
@@ -159,7 +163,7 @@ class LossSimulation:
             node = _placed(world, like, nothing)
             why = _detached(world, like, node) if node else _why(world, like, ())
             node = "" if why else node
-            found.append(Restart(vm=name, source="", to=node, why=why))
+            found.append(Restart(vm=name, source="", to=node, why=why or _unproven(like)))
         return tuple(found)
 
     def not_survived(
@@ -339,6 +343,14 @@ def _placed(world: World, pod: Pod, closed: Mask) -> str:
     node = world.state.columns.names[best]
     world.add(pod.replace(node=node), node)
     return node
+
+
+def _unproven(pod: Pod) -> str:
+    """What kube-scheduler looks at and the snapshot does not have; "" if there is nothing."""
+    if not pod.device_claims:
+        return ""
+    claims = ", ".join(pod.device_claims)
+    return f"not proven: which nodes have free devices for resource claims {claims} is not known"
 
 
 def _detached(world: World, pod: Pod, node: str) -> str:

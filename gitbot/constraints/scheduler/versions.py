@@ -11,7 +11,8 @@ MINOR = f"{FOLLOWED[0]}.{FOLLOWED[1]}"
 TAG = f"v{MINOR}.{FOLLOWED[2]}"
 LATER = (1, 37)
 """From this minor on: a namespaceSelector of only NotIn and DoesNotExist reaches what it selects,
-resized pods hold the largest of three sums, and ImageLocality counts image volumes."""
+resized pods hold the largest of three sums, ImageLocality counts image volumes, VolumeBinding
+scores storage that is left, and a node without a needed CSI driver takes none of its volumes."""
 
 _PLUGINS = "pkg/scheduler/framework/plugins"
 _STAGING = "staging/src/k8s.io"
@@ -21,7 +22,9 @@ SOURCES: Mapping[str, str] = {
     "pkg/apis/core/validation/validation.go": "intents.affinity intents.selectors",
     "pkg/quota/v1/evaluator/core/pods.go": "constraints.scheduler.filters.quota",
     "pkg/registry/core/pod/strategy.go": "kubevirt.pod_defaults model.cluster.scheduling",
-    "pkg/scheduler/apis/config/v1/default_plugins.go": "constraints.scheduler.registry",
+    "pkg/scheduler/apis/config/v1/default_plugins.go": (
+        "constraints.scheduler.profiles constraints.scheduler.registry"
+    ),
     f"{_PLUGINS}/imagelocality": "constraints.scheduler.scores.image_locality",
     f"{_PLUGINS}/interpodaffinity": "constraints.scheduler.filters.inter_pod_affinity",
     f"{_PLUGINS}/interpodaffinity/scoring.go": "constraints.scheduler.scores.affinity_score",
@@ -41,6 +44,7 @@ SOURCES: Mapping[str, str] = {
         "constraints.scheduler.filters.in_tree_disks constraints.scheduler.filters.volume_binding"
     ),
     f"{_PLUGINS}/volumebinding/binder.go": "constraints.scheduler.filters.volume_matching",
+    f"{_PLUGINS}/volumebinding/scorer.go": "constraints.scheduler.scores.storage_score",
     f"{_PLUGINS}/volumerestrictions": "constraints.scheduler.filters.volume_restrictions",
     f"{_PLUGINS}/volumezone": "constraints.scheduler.filters.volume_zone",
     "pkg/scheduler/framework/runtime/framework.go": (

@@ -1,12 +1,16 @@
 """`gitbot simulate -o html`: nodes before and after, every VM, in one page of its own."""
 
+import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.doubles.problems import node, vm
+from tests.scenarios.small_clusters import Objects, flat, kubevirt, machine
 from tests.unit.cli.desk import Said, typed
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "what_if"
@@ -123,3 +127,27 @@ def test_nodes_are_emptied_together_or_one_after_the_other(
     assert said.code == 1, said.text
     assert ("node-a, node-b are emptied together or not at all" in said.out) is together
     assert ("node node-a is not emptied" in said.out) is not together
+
+
+@pytest.mark.parametrize("claims", [[], [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]])
+@pytest.mark.parametrize("asked", [("lose", "n-0"), ("grow", "vm/ai", "--by", "2")])
+def test_starts_of_vms_with_devices_by_claims_are_called_not_proven(
+    claims: list[dict[str, str]], asked: tuple[str, ...]
+) -> None:
+    template: dict[str, Any] = {"resourceClaims": claims} if claims else {}
+    objects: Objects = [
+        kubevirt(),
+        node("n-0"),
+        node("n-1"),
+        vm("ai", on="n-0"),
+        machine("ai", **template),
+    ]
+    Path("dra.json").write_text(json.dumps(list(flat(objects))))
+    given = ("--snapshot", "dra.json", "--now", "2026-12-01T01:00:00Z", "-o", "json")
+    answer = typed("simulate", *asked, *given)
+    assert answer.code == 0, answer.text
+    starts = json.loads(answer.out)["starts"]
+    assert [bool(start["to"]) for start in starts] == [True] * len(starts) != []
+    for start in starts:
+        assert ("not proven" in start["why"]) is bool(claims)
+        assert ("resource claims gpu" in start["why"]) is bool(claims)

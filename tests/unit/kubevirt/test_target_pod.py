@@ -230,6 +230,16 @@ def test_a_vendor_key_switches_the_vendor_guard_off() -> None:
     assert "cpu-vendor.node.kubevirt.io/Intel" not in pod["spec"]["nodeSelector"]
 
 
+@pytest.mark.parametrize(
+    ("version", "more"),
+    [("v1.7.3", 0), ("v1.9.0", 0), ("v1.10.0-alpha.0", 20), ("v2.0.0", 20), ("devel", 0)],
+)
+def test_the_fixed_overhead_is_that_of_the_kubevirt_that_runs(version: str, more: int) -> None:
+    plain = memory_overhead(vmi(), {"status": {"observedKubeVirtVersion": "v1.8.0"}})
+    found = memory_overhead(vmi(), {"status": {"observedKubeVirtVersion": version}})
+    assert found - plain == more * 1024 * 1024
+
+
 @pytest.mark.parametrize(("ratio", "times"), [("", 1.0), ("2", 2.0), ("much", 1.0)])
 def test_the_overhead_of_a_launcher_is_multiplied_by_a_ratio(ratio: str, times: float) -> None:
     plain = memory_overhead(vmi(), KUBEVIRT)
