@@ -12,7 +12,7 @@ from gitbot.workflows.apply import apply
 from gitbot.workflows.ask import status
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.ledger.adopt import adopt
-from gitbot.workflows.ledger.anchor import missing_branch
+from gitbot.workflows.ledger.anchor import known_name, missing_branch
 from gitbot.workflows.ledger.guarded_store import GuardedLedgerStore
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.moves import a_move
@@ -340,3 +340,10 @@ def test_requests_under_both_names_are_not_mixed() -> None:
     world.cluster = "prod"
     with pytest.raises(UsageError, match="request/db/one is under both names"):
         adopt(world.shell)
+
+
+def test_a_cluster_without_an_anchor_finds_its_name_in_the_ledger() -> None:
+    world = waiting(anchored=False)
+    assert known_name(world.stage.cluster, OLD, world.stage.store) == "prod"
+    world.stage.cluster.uid = "uid-of-west"
+    assert known_name(world.stage.cluster, OLD, world.stage.store) == ""

@@ -155,7 +155,7 @@ def _own_name(workspace: Workspace) -> str:
     from gitbot.workflows.ledger.anchor import known_name  # noqa: PLC0415 - keeps --help quick
 
     with suppress(ClusterError), cluster_here(workspace.kubeconfig, workspace.context) as cluster:
-        if name := known_name(cluster, workspace.ledger_name):
+        if name := known_name(cluster, workspace.ledger_name, workspace.ledger):
             return name
     names = " or ".join(f"--cluster={item.name}" for item in workspace.settings.clusters)
     raise UsageError(

@@ -23,6 +23,7 @@ from gitbot.model.ledger.ledger import Ledger, cluster_file
 from gitbot.model.text.wording import shortened
 from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import CheckRun, CheckState
+from gitbot.ports.ledger import LedgerStore
 from gitbot.published.ledger_lines import encode_event, line_digest
 from gitbot.workflows.core.context import RunContext, base_head, status_name
 from gitbot.workflows.core.stop_conditions import LedgerStop, MovedStop, UnknownStop
@@ -199,9 +200,15 @@ def read_anchor(shell: RunContext, *, ask_forge: bool = True, ask_cluster: bool 
     )
 
 
-def known_name(cluster: Cluster, ledger: str) -> str:
-    """What that ledger calls the cluster; "" if it was never noted. Raises ClusterError."""
-    return cluster.ledger_anchors().get(f"{ledger}{CLUSTER}", "")
+def known_name(cluster: Cluster, ledger: str, store: LedgerStore) -> str:
+    """What that ledger calls the cluster; "" if it was never noted.
+
+    Raises ClusterError, RepositoryError, LedgerError.
+    """
+    with suppress(ClusterForbidden):  # without that right, the ledger knows the UID
+        if name := cluster.ledger_anchors().get(f"{ledger}{CLUSTER}"):
+            return name
+    return fold_clusters(store.read()).names.get(cluster.cluster_uid(), "")
 
 
 def missing_branch(shell: RunContext) -> str:
