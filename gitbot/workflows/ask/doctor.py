@@ -134,6 +134,14 @@ def _anchor(shell: RunContext, *, ask_cluster: bool = True) -> Iterable[Check]:
         yield passed(name, "the ledger has no anchor yet")
 
 
+def _namespace(shell: RunContext) -> Iterable[Check]:
+    """The namespace of the stop flag and of the ledger's anchor."""
+    known = {name_of(item).name for item in shell.cluster.snapshot().of("Namespace")}
+    if known and "gitbot" not in known:
+        words = "there is no namespace gitbot: the cluster can hold no stop flag and no anchor"
+        yield warned("cluster/namespace", words, f"kubectl apply -f {RBAC}/10-namespace.yaml")
+
+
 def _flag(shell: RunContext) -> Iterable[Check]:
     """The stop flag in the cluster, which also `kubectl create configmap` sets."""
     if reason := cluster_flag(shell):
@@ -208,6 +216,7 @@ def cluster_checks(shell: RunContext, questions: Questions) -> tuple[Check, ...]
     return (
         *found,
         *rights_checks(questions, readable_base(shell).engine.settings, lambda: _namespaces(shell)),
+        *asked("cluster/namespace", lambda: _namespace(shell)),
         *asked("cluster/hold", lambda: _flag(shell)),
         *asked("cluster/anchor", lambda: _anchor(shell)),
         *asked("cluster/nodes", lambda: _nodes(shell, questions)),

@@ -93,7 +93,7 @@ def test_merge_names_what_comes_next(desk: Desk) -> None:
     [
         (("merge", "99"), "there is no pull request 99; gitbot pulls --all lists them"),
         (("simulate", "lose", "nosuch"), "there is no node nosuch; known: kni-"),
-        (("describe", "freeze/nosuch"), "windows: not found: nosuch; known: "),
+        (("describe", "freeze/nosuch"), "windows: not found on main: nosuch; known: "),
     ],
 )
 def test_unknown_name_is_answered_with_what_there_is(

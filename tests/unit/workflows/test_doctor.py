@@ -77,6 +77,8 @@ def commit(story: Story, text: str) -> None:
 @pytest.fixture
 def story() -> Story:
     story = Story.begin(db=RULE)
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gitbot"}}
+    story.cluster.apply([space])
     reconcile(story.shell, pack=write_snapshot)
     story.merge()
     reconcile(story.shell, pack=write_snapshot)
@@ -86,6 +88,15 @@ def story() -> Story:
 def test_a_healthy_place_has_nothing_to_fix(story: Story) -> None:
     assert wrong(repository_checks(story.shell, rehearse=no_trouble)) == {}
     assert wrong(cluster_checks(story.shell, Answers(lacks={}))) == {}
+
+
+def test_a_missing_namespace_is_named_with_the_file_that_makes_it(story: Story) -> None:
+    story.cluster.api.delete("Namespace", ("", "gitbot"), options={})
+    checks = cluster_checks(story.shell, Answers(lacks={}))
+    (check,) = (each for each in checks if each.outcome is not Outcome.PASS)
+    assert (check.name, check.outcome) == ("cluster/namespace", Outcome.WARN)
+    assert check.message.startswith("there is no namespace gitbot: ")
+    assert check.fix == "kubectl apply -f deploy/rbac/10-namespace.yaml"
 
 
 def _hold(story: Story) -> None:
