@@ -55,6 +55,7 @@ def test_the_overlay_renders_with_image_and_configuration_of_ones_own(tmp_path: 
     (configuration,) = (item for item in objects if item["kind"] == "ConfigMap")
     pod = deployment["spec"]["template"]["spec"]
     assert pod["containers"][0]["image"] == "images.example.org/gitbot:0.1.0"
+    assert pod["containers"][0]["args"][-1] == "--cluster=prod"
     assert configuration["data"] == {".gitbot.yaml": mine}
     (volume,) = (item for item in pod["volumes"] if item["name"] == "configuration")
     assert volume["configMap"]["name"] == configuration["metadata"]["name"]

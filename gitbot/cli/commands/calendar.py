@@ -66,7 +66,8 @@ def calendar(
     The times are those of each schedule's own zone; the month is in the cluster's. A day alone, as
     2026-12-06, begins at its midnight in the cluster's zone. -o wide and json list every opening,
     the table the next of each. Reads no cluster, unless --snapshot, --context or --kubeconfig name
-    one: then it counts the nodes that a window's selector selects there.
+    one: then it counts the nodes that a window's selector selects there, and names those that a
+    window names and the cluster does not have.
     """
     with stages("reading the repository") as progress:
         root = find_root(Path.cwd())
@@ -170,6 +171,7 @@ def _counting(
         return lambda _nodes: None
     from gitbot.constraints.moves.instances import Instances  # noqa: PLC0415 - keeps --help quick
     from gitbot.intents.compile import nodes_of  # noqa: PLC0415
+    from gitbot.workflows.ask import missing_nodes  # noqa: PLC0415
 
     configured = revision.settings.cluster(revision.cluster)
     context = configured.context if configured else ""
@@ -177,6 +179,10 @@ def _counting(
     snapshot = load_snapshot(named, now=now, onlooker=onlooker)
     if not asked:
         same_cluster(snapshot, revision.cluster, context)
+    onlooker.begins("")
+    for intent, _ in revision.intents.maintenance_windows:
+        if gone := missing_nodes(intent, snapshot):
+            say(f"window {intent.ref.name}: {gone} ({intent.ref.where})", err=True)
     instances = Instances.of(snapshot)
     return lambda nodes: len(nodes_of(nodes, instances))
 

@@ -67,8 +67,8 @@ def get(
         from gitbot.model.text.wording import meant  # noqa: PLC0415 - only for an error
 
         hint = meant(missing[0], [row.name for row in whole.rows])
-        where = f" on {shell.base_branch}" if chosen in _DECLARED else ""
-        raise UsageError(f"{chosen}: not found{where}: {', '.join(missing)}", hint=hint)
+        place = f" on {shell.base_branch}" if chosen in _DECLARED else ""
+        raise UsageError(f"{chosen}: not found{place}: {', '.join(missing)}", hint=hint)
     if not rows and not whole.not_read:
         say(f"no {chosen} found{_meant_namespace(whole, scope)}", err=True)
     return 2 if whole.not_read or stale else int(bool(whole.broken))

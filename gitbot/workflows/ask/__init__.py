@@ -21,6 +21,7 @@ from gitbot.workflows.ask.proof import prove
 from gitbot.workflows.ask.status import RequestStatus, StatusResult, look_at_all, status
 from gitbot.workflows.ask.status_document import status_document
 from gitbot.workflows.ask.wait import Awaited, WaitProgress, node_awaited, request_awaited
+from gitbot.workflows.current_state import missing_nodes
 
 __all__ = [
     "Awaited",
@@ -39,6 +40,7 @@ __all__ = [
     "ledger_metrics",
     "listing",
     "look_at_all",
+    "missing_nodes",
     "name_of_row",
     "node_awaited",
     "of_labels",

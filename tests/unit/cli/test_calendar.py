@@ -45,6 +45,14 @@ def test_wide_and_json_have_every_opening_of_the_span() -> None:
     assert {event["kind"] for event in json.loads(other)["events"]} == {"window"}
 
 
+def test_a_node_that_the_cluster_does_not_have_is_named(tmp_path: Path) -> None:
+    (tmp_path / "nodes.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata: {name: other}\n")
+    named = ("--snapshot", str(tmp_path / "nodes.yaml"), "--cluster", "prod")
+    text = gitbot("calendar", *NOW, *named)[1]
+    assert "window example-firmware: there is no node " in text
+    assert "there is no node" not in gitbot("calendar", *NOW)[1]
+
+
 def test_what_cannot_be_shown_is_said(repository: Path) -> None:
     code, text = gitbot("calendar", *NOW, "--until", "2026-12-30")
     assert (code, "expected an end after the start" in text) == (2, True)
