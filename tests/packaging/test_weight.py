@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 8_221,
     "audit": 1_816,
     "calendar": 1_529,
-    "cli": 8_925,
+    "cli": 8_933,
     "constraints": 11_223,
     "documents": 2_500,
     "errors": 109,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_006,
     "snapshot": 2_555,
     "wiring": 1_220,
-    "workflows": 14_722,
+    "workflows": 14_733,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"
