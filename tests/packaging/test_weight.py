@@ -19,7 +19,7 @@ ROOMS = {
     "documents": 2_500,
     "errors": 109,
     "execution": 3_528,
-    "intents": 5_631,
+    "intents": 5_639,
     "kubernetes": 507,
     "kubevirt": 3_061,
     "model": 3_594,

@@ -118,5 +118,24 @@ def test_a_wish_for_a_restart_is_answered_with_what_to_do(wish: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("wish", "way"),
+    [
+        ("storageClassName: fast", "spec.updateVolumesStrategy: Migration"),
+        ("volumes: [{name: root}]", "spec.updateVolumesStrategy: Migration"),
+        ("network: blue", "spec.template.spec.networks"),
+        ("priority: 10", "spec.template.spec.priorityClassName"),
+    ],
+)
+def test_a_wish_for_another_change_is_answered_with_who_makes_it_and_how(
+    wish: str, way: str
+) -> None:
+    words = said(f"{REQUEST}  {wish}\n")
+    assert words.startswith(f'found the unknown field "{wish.partition(":")[0]}", expected vms')
+    assert "; remove it: " in words
+    assert "owner" in words
+    assert words.endswith(way)
+
+
 def test_other_unknown_fields_are_answered_as_before() -> None:
     assert said(f"{REQUEST}  taget: {{node: n}}\n").endswith("; did you mean target?")

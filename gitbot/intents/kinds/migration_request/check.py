@@ -12,25 +12,33 @@ from gitbot.intents.selectors import (
 from gitbot.intents.spec_fields import exactly_one
 from gitbot.model.plan.findings import Finding
 
-_OFFLINE = frozenset(
-    {
-        "allowrestart",
-        "allowreboot",
-        "restart",
-        "reboot",
-        "mode",
-        "offline",
-        "online",
-        "live",
-        "cold",
-        "force",
-        "shutdown",
-    }
-)
-_NEVER_RESTARTS = (
+_RESTARTS = (
     "remove it: gitbot migrates live and never restarts a VM; where only a restart helps the plan "
     "says so, and the VM's owner does it: virtctl restart NAME"
 )
+_STORAGE = (
+    "remove it: gitbot moves VMs between nodes and leaves their volumes; the VM's owner moves "
+    "these: new volumes in the VM's template, with spec.updateVolumesStrategy: Migration"
+)
+_NETWORK = (
+    "remove it: gitbot moves VMs between nodes and leaves their networks; the VM's owner changes "
+    "these in the VM: spec.template.spec.networks"
+)
+_PRIORITY = (
+    "remove it: notBefore and deadline say when a request runs; which pods make room for a VM is "
+    "for its owner to say: spec.template.spec.priorityClassName"
+)
+_NOT_ASKED_HERE = {
+    **dict.fromkeys(
+        ("allowrestart", "allowreboot", "restart", "reboot", "mode", "offline", "online"), _RESTARTS
+    ),
+    **dict.fromkeys(("live", "cold", "force", "shutdown"), _RESTARTS),
+    **dict.fromkeys(("storage", "storageclass", "storageclassname", "datastore"), _STORAGE),
+    **dict.fromkeys(("volume", "volumes", "disk", "disks", "datavolumes"), _STORAGE),
+    **dict.fromkeys(("network", "networks", "networkname", "vlan", "interfaces"), _NETWORK),
+    **dict.fromkeys(("priority", "priorityclass", "priorityclassname"), _PRIORITY),
+}
+"""Fields that other tools have, in lower case, with who can do it and how."""
 
 
 def check(report: Report) -> None:
@@ -56,15 +64,15 @@ def check(report: Report) -> None:
         )
     _check_pin(report)
     _check_times(report)
-    report.findings[:] = [_without_restart(finding) for finding in report.findings]
+    report.findings[:] = [_answered(finding) for finding in report.findings]
 
 
-def _without_restart(finding: Finding) -> Finding:
-    """What to do instead, for requests that other tools fulfil by a restart."""
-    words = finding.key_path.rpartition(".")[2].lower()
-    if not finding.code.endswith("/unknown-field") or words not in _OFFLINE:
+def _answered(finding: Finding) -> Finding:
+    """Who does what the request asks for, if it is not a move between nodes."""
+    hint = _NOT_ASKED_HERE.get(finding.key_path.rpartition(".")[2].lower())
+    if hint is None or not finding.code.endswith("/unknown-field"):
         return finding
-    return replace(finding, hint=_NEVER_RESTARTS)
+    return replace(finding, hint=hint)
 
 
 def _check_pin(report: Report) -> None:
