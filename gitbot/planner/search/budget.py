@@ -12,7 +12,7 @@ PLAN_QUESTIONS = 75_000
 OF_VM = 100
 """So many questions more for each VM of the cluster."""
 
-ALL, FIRST = 2, 4
+ALL, FIRST = 4 / 3, 8 / 3
 """So many times as much may everything ask together that looks for a better plan than the first,
 and, with that, the making of room for the first.
 """

@@ -16,7 +16,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.constraint import Occupancy, after_move
 from gitbot.model.plan.problem import Pin
 from gitbot.planner.plan_types import Step
-from gitbot.planner.search.move_cache import KnownMoves, bits
+from gitbot.planner.search.move_cache import KnownMoves, bits, parts_of
 from gitbot.planner.search.reachability import Offer, Openings, State
 from gitbot.planner.state.plan_state import PlanState
 from gitbot.planner.state.undo_path import UndoPath
@@ -62,6 +62,10 @@ class Found:
 
 _Choice = tuple[int, int, frozenset[int]]
 """A mover, an offer and the nodes to which it may go, by number. Not ranked yet."""
+
+
+_Reach = tuple[State, int, int]
+"""A state to which a step may lead, the least steps by way of it, and its key."""
 
 
 @dataclass(order=True, slots=True)
@@ -126,7 +130,8 @@ class _Search:
         self.legs = legs
         self.below = below
         self.left = left
-        self.reached: dict[object, Cost] = {}
+        self.whole = any(leg.whole for leg in legs)
+        self.reached: dict[int, Cost] = {}
         self.queue: list[_SearchNode] = []
         self.tickets = 0
         self.asked = 0
@@ -135,12 +140,20 @@ class _Search:
         self.openings = Openings(board, movers)
         self.memory = [board.memory(vm) for vm in movers]
         self.home = board.places(scope)
+        self.codes = {node: number for number, node in enumerate(board.nodes)}
+        for node in self.openings.start:
+            self.codes.setdefault(node, len(self.codes))
+        self.weights: list[int] = [
+            2 * len(legs) * len(self.codes) ** place for place in range(len(movers))
+        ]
         self.inside = [place for place, vm in enumerate(movers) if vm in self.home]
         self.moves = KnownMoves(board, movers, self.openings)
         self.pinned = all(  # otherwise the scheduler may choose the node
             wish.pin is Pin.NODE for leg in legs for vm in movers for wish, _ in leg.offers(vm)
         )
         self.measured: dict[object, int] = {}
+        self.measured_part = parts_of(self.inside)
+        self._offers = cache(lambda leg, place: self.legs[leg].offers(self.movers[place]))
         self.reach = cache(lambda leg, place: self.openings.reach(place, self._offers(leg, place)))
         self.open = cache(self._open_to)
 
@@ -169,7 +182,7 @@ class _Search:
         cost = (way.undone, sum(map(len, way.path)), way.weight)
         self.asked += 1
         number = len(way.path) - 1
-        if self.reached[number, not steps, way.state] < cost:
+        if self.reached[self._key(number, way.state, begins=not steps)] < cost:
             return
         undone, whole = self.undone(number, way.state), self.legs[number].whole
         if not undone or not steps or not whole:
@@ -183,61 +196,64 @@ class _Search:
         number = len(path)
         if number == len(self.legs):
             self._push(path, state, cost, cost[1], ended=True)
-        elif self._new(key := (number, True, state), cost):
+        elif self._new(key := self._key(number, state, begins=True), cost):
             self.reached[key] = cost
             floor = cost[1] + self._least(number, state, cost[0])
             self._push((*path, ()), state, cost, floor)
 
     def _move(self, way: _SearchNode, cost: Cost, number: int) -> None:
         room, here, numbers = self.openings.room(way.state), way.state, self.board.number
+        nodes, reached, start = self.board.nodes, self.reached.get, self._key(number, here)
         for place, memory in enumerate(self.memory):
-            after = (cost[0], cost[1] + 1, cost[2] + memory)
-            found: dict[int, tuple[State, int]] = {}
             left = room(place) & self.reach(number, place)
             if here[place] in numbers:
                 left &= ~(1 << numbers[here[place]])
+            if not left:
+                continue
+            after = (cost[0], cost[1] + 1, cost[2] + memory)
+            found: dict[int, _Reach] = {}
+            weight = self.weights[place]
+            gone = start - weight * self.codes[here[place]]
             while left:
                 index = (left & -left).bit_length() - 1
                 left &= left - 1
-                state = (*here[:place], self.board.nodes[index], *here[place + 1 :])
-                if self._new((number, False, state), after):
+                known = reached(key := gone + weight * index)
+                if known is None or known > after:
                     self.asked += 1
+                    state = (*here[:place], nodes[index], *here[place + 1 :])
                     floor = after[1] + self._least(number, state, after[0])
                     if self._within(after, floor):
-                        found[index] = state, floor
+                        found[index] = state, floor, key
             if found:
                 self._step(way, after, place, found)
 
-    def _step(
-        self, way: _SearchNode, after: Cost, place: int, found: Mapping[int, tuple[State, int]]
-    ) -> None:
+    def _step(self, way: _SearchNode, after: Cost, place: int, found: Mapping[int, _Reach]) -> None:
         """Take the lawful moves of one mover among `found`, which has states by node number."""
         leg = len(way.path) - 1
+        asked = sum([1 << node for node in found])
         for offer in range(len(self._offers(leg, place))):
-            nodes = self.open(leg, place, offer) & found.keys()
+            nodes = self.open(leg, place, offer) & asked
             if nodes and self.pinned:
                 lawful = self._lawful(way, place, offer, nodes)
-                self._choose(way, after, place, offer, {n: found[n] for n in lawful})
+                chosen = {node: each for node, each in found.items() if lawful >> node & 1}
+                self._choose(way, after, place, offer, chosen)
             elif nodes:
                 wish, but = self._offers(leg, place)[offer]
                 self._go(way)
                 for step in self.board.steps(self.movers[place], wish):
-                    state, floor = found.get(self.board.number[step.node], (way.state, 0))
-                    key = (leg, False, state)
-                    if step.node not in but and state is not way.state and self._new(key, after):
+                    reach = found.get(self.board.number[step.node])
+                    if step.node not in but and reach is not None and self._new(reach[2], after):
+                        state, floor, key = reach
                         self.reached[key] = after
                         self._push(_longer(way.path, step), state, after, floor)
 
-    def _lawful(self, way: _SearchNode, place: int, offer: int, nodes: Iterable[int]) -> list[int]:
+    def _lawful(self, way: _SearchNode, place: int, offer: int, nodes: int) -> int:
         """The nodes to which a mover may go; asks the constraints only about uncached ones."""
         if self.moves.tells(place):
-            asked = sum(1 << node for node in nodes)
-            found = self.moves.where(place, asked, way.state, lambda: self._go(way))
-        else:
-            self._go(way)
-            wish, _ = self._offers(len(way.path) - 1, place)[offer]
-            found = bits(self.board.feasible(self.movers[place], wish))
-        return [node for node in nodes if found >> node & 1]
+            return self.moves.where(place, nodes, way.state, lambda: self._go(way))
+        self._go(way)
+        wish, _ = self._offers(len(way.path) - 1, place)[offer]
+        return nodes & bits(self.board.feasible(self.movers[place], wish))
 
     def _choose(
         self,
@@ -245,13 +261,12 @@ class _Search:
         after: Cost,
         place: int,
         offer: int,
-        found: Mapping[int, tuple[State, int]],
+        found: Mapping[int, _Reach],
     ) -> None:
         """Queue these nodes as one entry: they are ranked only if the search gets to them."""
-        leg = len(way.path) - 1
         by_floor: dict[int, list[int]] = {}
-        for node, (state, floor) in found.items():
-            if self._new(key := (leg, False, state), after):
+        for node, (_, floor, key) in found.items():
+            if self._new(key, after):
                 self.reached[key] = after
                 by_floor.setdefault(floor, []).append(node)
         for floor, nodes in by_floor.items():
@@ -277,15 +292,15 @@ class _Search:
         self.asked += COST_OF_UNKNOWN
         self.trail.go(way.steps())
 
-    def _open_to(self, leg: int, place: int, offer: int) -> frozenset[int]:
-        offers = self._offers(leg, place)[offer : offer + 1]
-        reached = self.openings.reach(place, offers)
-        return frozenset(n for n in range(len(self.board.nodes)) if reached >> n & 1)
+    def _open_to(self, leg: int, place: int, offer: int) -> int:
+        return self.openings.reach(place, self._offers(leg, place)[offer : offer + 1])
 
-    def _offers(self, number: int, place: int) -> Sequence[Offer]:
-        return self.legs[number].offers(self.movers[place])
+    def _key(self, number: int, state: State, *, begins: bool = False) -> int:
+        """A state in a leg, or at its beginning, as one number: `_move` makes millions."""
+        places = zip(self.weights, state, strict=True)
+        return 2 * number + begins + sum([weight * self.codes[node] for weight, node in places])
 
-    def _new(self, key: object, cost: Cost) -> bool:
+    def _new(self, key: int, cost: Cost) -> bool:
         return key not in self.reached or self.reached[key] > cost
 
     def undone(self, number: int, state: State) -> int:
@@ -295,11 +310,12 @@ class _Search:
         return self._measured(self.legs[number].at_least, state)
 
     def _measured(self, measure: Measure, state: State) -> int:
-        key = (measure, *[state[place] for place in self.inside])
-        if key not in self.measured:
+        key = measure, self.measured_part(state)
+        found = self.measured.get(key)
+        if found is None:
             self.asked += COST_OF_UNKNOWN
-            self.measured[key] = measure(self._places(state))
-        return self.measured[key]
+            found = self.measured[key] = measure(self._places(state))
+        return found
 
     def _places(self, state: State) -> Occupancy:
         found = dict(self.home)
@@ -312,8 +328,10 @@ class _Search:
     def _least(self, number: int, state: State, undone: int) -> int:
         """Lower bound of the steps of the legs from this number on, spared ones excluded."""
         spare = max(0, self.left - undone)
+        if number == len(self.legs) - 1 and not self.whole:
+            return max(0, self.at_least(number, state) - spare)
         needs = sorted(self.at_least(leg, state) for leg in range(number, len(self.legs)))
-        if any(leg.whole for leg in self.legs):
+        if self.whole:
             return sum(needs[: len(needs) - spare])
         return max(0, sum(needs) - spare)
 

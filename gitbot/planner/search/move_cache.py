@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from operator import itemgetter
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from gitbot.planner.schedule.in_flight import counts, selectors
 from gitbot.planner.search.reachability import Openings, State
 from gitbot.planner.state.plan_state import PlanState
 
-_Part = tuple[Sequence[int], Callable[[], Mask]]
-"""The movers on whose places a part of the answer depends, and who gives it."""
+_Part = tuple[Callable[[State], object], Callable[[], Mask]]
+"""The places of a state on which a part of the answer depends, and who gives it."""
 
 
 class KnownMoves:
@@ -69,12 +70,12 @@ class KnownMoves:
             for number, other in enumerate(self._movers)
             if number == place or counts(board, vm, other) or counts(board, other, vm)
         ]
-        yield tied, lambda: world.mask(pod, room=False)
+        yield parts_of(tied), lambda: world.mask(pod, room=False)
         for rule in board.transit.rules_over(vm):
             if board.transit.rules[rule].required:
                 members = board.transit.rules[rule].members
                 mates = [number for number, other in enumerate(self._movers) if other in members]
-                yield mates, lambda only=(rule,): self._kept(vm, only)  # type: ignore[misc]
+                yield parts_of(mates), lambda only=(rule,): self._kept(vm, only)  # type: ignore[misc]
 
     def _kept(self, vm: NamespacedName, only: Sequence[int]) -> Mask:
         mask = self._board.transit.world.state.columns.everywhere()
@@ -89,7 +90,7 @@ class KnownMoves:
         for part, (ties, ask) in enumerate(self._parts(place)):
             if not nodes:
                 break
-            key = (place, part, *(state[other] for other in ties))
+            key = place, part, ties(state)
             known = self._known.get(key)
             if known is None:
                 go()
@@ -103,6 +104,11 @@ def _terms(pod: Pod) -> tuple[list[AffinityTerm], ...]:
     own = (CREATED_BY, pod.labels.get(CREATED_BY, ""))
     both = pod.affinity.required_pods, pod.affinity.required_anti
     return tuple([term for term in terms if term.selector.one_label != own] for terms in both)
+
+
+def parts_of(numbers: Sequence[int]) -> Callable[[State], object]:
+    """What is at these numbers of a state."""
+    return itemgetter(*numbers) if numbers else lambda _state: ()
 
 
 def bits(mask: Mask) -> int:

@@ -27,6 +27,7 @@ class Openings:
         self._board, self._movers = board, movers
         self._number = board.number
         self._everywhere = (1 << len(board.nodes)) - 1
+        self._bits = [1 << number for number in range(len(board.nodes))]
         asks = [board.asks(vm) for vm in movers]
         held = [
             held_on(board, node).get(vm, {}) if node in board.number else {}
@@ -48,6 +49,7 @@ class Openings:
                 self._free.append(free)
                 self._asks.append(asked)
                 self._stays.append(list(map(min, asked, holds)))
+        self._wanted = [tuple([asked[place] for asked in self._asks]) for place in range(len(asks))]
 
     def reach(self, place: int, offers: Sequence[Offer]) -> int:
         """The nodes that would take a mover for some offer if they were empty, as bits."""
@@ -60,7 +62,7 @@ class Openings:
 
     def room(self, state: State) -> Callable[[int], int]:
         """The nodes with room for a mover, as bits, with the movers in these places."""
-        now: list[list[int]] = []
+        now, bits = list[list[int]](), self._bits
         for free, asks, stays in zip(self._free, self._asks, self._stays, strict=True):
             left = free.copy()
             for place, node in enumerate(state):
@@ -70,14 +72,15 @@ class Openings:
             now.append([max(amount, 0) for amount in left])
         known: dict[tuple[int, ...], int] = {}  # many movers ask for the same
 
-        def fits(place: int) -> int:
-            wanted = tuple([asks[place] for asks in self._asks])
+        def nodes_for(place: int) -> int:
+            wanted = self._wanted[place]
             found = known.get(wanted)
             if found is None:
                 found = self._everywhere
                 for amount, left in zip(wanted, now, strict=True):
-                    found &= sum(1 << node for node, free in enumerate(left) if amount <= free)
+                    fits = [bit for bit, free in zip(bits, left, strict=True) if amount <= free]
+                    found &= sum(fits)
                 known[wanted] = found
             return found
 
-        return fits
+        return nodes_for
