@@ -33,6 +33,9 @@ TRIED = 12
 FAILED = 40
 """So many nodes for which room cannot be made end the search for more."""
 
+TINY = 100
+"""VMs times nodes up to which a node for which room cannot be made is searched for exactly."""
+
 Group = tuple[str, tuple[Step, ...]]
 
 
@@ -141,11 +144,11 @@ class _RollingSimulation:
         moved = Counter(step.vm for step in known)
         failed = 0
         with self.board.trial(known):
-            for wide in (False, True, False):
+            for wide, exact in ((False, False), (True, False), (False, self._tiny)):
                 for node in list(self.todo):
                     if failed == FAILED or self.board.onlooker.stopped():
                         return
-                    steps = self._aside(node, others, moved, wide=wide)
+                    steps = self._aside(node, others, moved, wide=wide, exact=exact)
                     more = Counter(step.vm for step in steps)
                     if not steps or any(moved[vm] + times > 2 - wide for vm, times in more.items()):
                         failed += 1
@@ -164,6 +167,7 @@ class _RollingSimulation:
         moved: Mapping[NamespacedName, int],
         *,
         wide: bool,
+        exact: bool,
     ) -> tuple[Step, ...]:
         """The steps that empty the node; none if there are no such. Nobody leaves a node again."""
         board = self.board
@@ -181,9 +185,15 @@ class _RollingSimulation:
             ),
         )
         solved = solve(board, task, tight=True) if wide or self._fits(node) else None
+        if solved is not None and solved.left and exact:
+            solved = solve(board, task)
         if solved is None or solved.left or any(step.source in served for step in solved.steps):
             return ()
         return solved.steps
+
+    @property
+    def _tiny(self) -> bool:
+        return len(self.board.occupancy) * len(self.board.nodes) <= TINY
 
     def cost(self) -> tuple[int, int, int]:
         """Nodes that are not emptied; then moves or, if nodes may go together, time."""

@@ -11,7 +11,7 @@ from gitbot.model.plan.plan import Move, PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Limits, Pin
 from tests.bench.bench_rolling import pool as uneven_pool
 from tests.bench.bench_rolling import problem as rolling
-from tests.doubles.problems import NOW, ZONE, node, problem, request, vm
+from tests.doubles.problems import NOW, ZONE, node, pod, problem, request, vm
 from tests.unit.planner.reading import held, moved, planned
 from tests.unit.planner.reading import move as asked
 
@@ -164,6 +164,29 @@ def test_a_pool_without_room_for_one_node_less_is_held() -> None:
     plan = planned(problem(pool(3, vms=8), goals=[window(3)]))
     assert plan.moves == ()
     assert {code for _, code in held(plan)} <= {"no-feasible-node", "not-together", "blocked-node"}
+
+
+def test_an_order_that_no_single_step_aside_finds_empties_both_nodes_of_a_tiny_cluster() -> None:
+    """For the large VMs of n1, two go the other way: one that stepped aside, one of n0."""
+    nodes = [node(f"n{number}", cpu="1645m", memory="18Gi") for number in range(3)]
+    others = [pod("p", on="n0", cpu="150m", memory="3216Mi")]
+    others += [pod("q", on="n2", cpu="100m", memory="3116Mi")]
+    sizes = {
+        "a": ("n0", "200m", "4Gi"),
+        "b": ("n0", "400m", "1Gi"),
+        "c": ("n0", "100m", "1Gi"),
+        "d": ("n1", "200m", "1Gi"),
+        "e": ("n1", "800m", "4Gi"),
+        "f": ("n1", "200m", "8Gi"),
+        "g": ("n1", "100m", "1Gi"),
+        "h": ("n2", "800m", "4Gi"),
+    }
+    vms = [vm(name, on=on, cpu=cpu, memory=size) for name, (on, cpu, size) in sizes.items()]
+    goal = EmptyNodes(request=request("drain"), nodes=("n1", "n2"), away=AWAY)
+    plan = planned(problem([*nodes, *others, *vms], goals=[goal]))
+    assert held(plan) == []
+    ends_on = {move.vm.name: move.to.node for move in sorted(plan.moves, key=lambda m: m.starts)}
+    assert {ends_on[name] for name in "defg"} <= {"n0", "n2"}
 
 
 def test_node_of_two_windows_is_back_for_each_once_that_one_has_emptied_it() -> None:
