@@ -9,7 +9,7 @@ from operator import lt
 
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.instance_types import OBJECT_KIND
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -142,7 +142,7 @@ def belongs(kind: str, obj: KubernetesObject, name: NamespacedName) -> bool:
     if kind == "ConfigMap":
         return name == HOLD_NAME
     if kind == "ControllerRevision":
-        return OBJECT_KIND in labels_of(obj)
+        return at(obj, "metadata", "labels", OBJECT_KIND) is not None
     if kind == "Pod":
         return not is_final(obj)
     return True
