@@ -13,6 +13,7 @@ from tests.bench import api_cluster
 from tests.bench.large_cluster import VMS_ON_A_NODE, objects
 
 PODS_ON_A_NODE = 10
+_SYSTEM = {"apiVersion": "v1", "kind": "Namespace"}
 _STARTED = "2025-11-01T00:00:00Z"
 _FIELDS: dict[str, Any] = {
     f"f:{part}": {f"f:field-{number:02}": {} for number in range(90)}
@@ -26,6 +27,7 @@ def full_objects(nodes: int) -> Iterator[dict[str, Any]]:
     names: list[str] = []
     draw = random.Random(2)
     pod, node = api_cluster.filled("pod", draw), api_cluster.filled("node", draw)
+    yield {**_SYSTEM, "metadata": {"name": "kube-system", "uid": "of-the-cluster"}}
     for obj in objects(nodes):
         match obj["kind"]:
             case "Node":
