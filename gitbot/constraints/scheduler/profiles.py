@@ -15,6 +15,7 @@ from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import at, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.scheduler_profile import (
+    DEFAULT_FILTERS,
     DEFAULT_NAME,
     DEFAULT_PROFILES,
     DEFAULT_WEIGHTS,
@@ -45,35 +46,9 @@ _OPENSHIFT_PROFILES: Mapping[str, Mapping[str, Any]] = {
         }
     },
 }
-_FILTERS = (
-    "NodeUnschedulable",
-    "NodeName",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "PodTopologySpread",
-    "InterPodAffinity",
-)
 _FREE = frozenset({"NodeUnschedulable", "PodTopologySpread", "InterPodAffinity"})
 """Filters of the scheduler alone: a kubelet or a volume refuses what the others refuse."""
-_PREPARED = frozenset(
-    {
-        "NodeAffinity",
-        "NodePorts",
-        "NodeResourcesFit",
-        "VolumeRestrictions",
-        "NodeVolumeLimits",
-        "VolumeBinding",
-        "VolumeZone",
-        "PodTopologySpread",
-        "InterPodAffinity",
-    }
-)
+_PREPARED = frozenset(DEFAULT_FILTERS) - {"NodeUnschedulable", "NodeName", "TaintToleration"}
 """Filters that fail without their PreFilter."""
 _SCORE_PREPARED = frozenset(
     {"InterPodAffinity", "NodeAffinity", "PodTopologySpread", "TaintToleration"}
@@ -90,7 +65,7 @@ _OTHERS = (
     "PodGroupPodsCount",
     "TopologyPlacementGenerator",
 )
-_OWN = frozenset({*_FILTERS, *DEFAULT_WEIGHTS, *_OTHERS})
+_OWN = frozenset({*DEFAULT_FILTERS, *DEFAULT_WEIGHTS, *_OTHERS})
 _POINTS = (
     "multiPoint",
     "preEnqueue",
@@ -191,7 +166,7 @@ def _configurations(
             for key, text in sorted(value["data"].items()):
                 if isinstance(text, str) and _KIND in text:
                     line = document.positions.value(("data", key)).line
-                    # the text of a block begins below its `|`; any other has no lines of its own
+                    # a block of lines begins one line below its key
                     yield from _configurations(file, text.encode(), line if "\n" in text else 0)
 
 
@@ -249,8 +224,8 @@ class _ProfileReader:
         )
 
     def _without(self, points: Mapping[str, _ExtensionPoint], path: Path) -> frozenset[str]:
-        on = {name for name in _FILTERS if _is_on(points, "filter", name)}
-        off = [name for name in _FILTERS if name not in on]
+        on = {name for name in DEFAULT_FILTERS if _is_on(points, "filter", name)}
+        off = [name for name in DEFAULT_FILTERS if name not in on]
         kept = [name for name in off if name not in _FREE]
         where = (*path, "plugins", "filter" if points["filter"].given else "multiPoint")
         if kept:

@@ -28,7 +28,11 @@ from gitbot.constraints.scheduler.scores import (
     spread_score,
     storage_score,
 )
-from gitbot.model.cluster.scheduler_profile import DEFAULT_PROFILE, SchedulerProfile
+from gitbot.model.cluster.scheduler_profile import (
+    DEFAULT_FILTERS,
+    DEFAULT_PROFILE,
+    SchedulerProfile,
+)
 
 FILTERS: tuple[Prepare, ...] = (
     unknown.prepare,
@@ -47,22 +51,7 @@ FILTERS: tuple[Prepare, ...] = (
     attachment.prepare,
 )
 
-PLUGINS = (
-    unknown.PLUGIN,
-    "NodeUnschedulable",
-    "NodeName",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    attachment.PLUGIN,
-)
+PLUGINS = (unknown.PLUGIN, *DEFAULT_FILTERS, attachment.PLUGIN)
 
 BY_NODES = (node_name.prepare, taints.prepare, node_affinity.prepare)
 BY_CLAIMS = (volume_binding.prepare, volume_zone.prepare)

@@ -6,6 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 DEFAULT_NAME = "default-scheduler"
+DEFAULT_FILTERS = (
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "PodTopologySpread",
+    "InterPodAffinity",
+)
+"""The filters of kube-scheduler that gitbot judges, by plugin, in kube-scheduler's order."""
 DEFAULT_WEIGHTS: Mapping[str, int] = {
     "TaintToleration": 3,
     "NodeAffinity": 2,
