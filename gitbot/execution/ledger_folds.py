@@ -14,6 +14,7 @@ from gitbot.execution.executor_types import Approved, BreakerLimits
 from gitbot.execution.observe import UNEXPECTED
 from gitbot.execution.request_records import RequestRecord
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.caches import LastValueCache
 from gitbot.model.ledger.event_parts import WindowTerms
 from gitbot.model.ledger.events import (
     ClusterIdentified,
@@ -204,12 +205,21 @@ class ClusterNames:
 
 
 def fold_clusters(ledger: Ledger) -> ClusterNames:
+    return _cluster_names(ledger.identified())  # a pass asks several times
+
+
+def _fold_clusters(events: Iterable[MoveEvent | ClusterIdentified]) -> ClusterNames:
     uids: dict[str, str] = {}
     names: dict[str, str] = {}
-    for event in ledger.identified():
+    for event in events:
         if uid := _cluster_uid(event):
             uids[event.cluster], names[uid] = uid, event.cluster
     return ClusterNames(uids=uids, names=names)
+
+
+_cluster_names = LastValueCache[tuple[MoveEvent | ClusterIdentified, ...], ClusterNames](
+    lambda events, _last: _fold_clusters(events)
+)
 
 
 def _cluster_uid(event: MoveEvent | ClusterIdentified) -> str:

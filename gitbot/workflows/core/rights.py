@@ -1,12 +1,13 @@
 """What the account that applies may not do of a plan: said at review, not during the maintenance.
 
-`reconcile` publishes the answers of its own account beside the snapshot, for jobs without one.
+`reconcile` publishes what its own account may do beside the snapshot. Jobs without an account of
+their own read that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gitbot.errors import ClusterError
 from gitbot.intents import MaintenanceWindowSpec
@@ -15,6 +16,7 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import DrainId
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import Move
+from gitbot.model.text.names import IntentRef
 from gitbot.model.text.wording import counted
 from gitbot.published import PublishedRights, RightsAnswer, read_rights, sorted_bytes
 from gitbot.workflows.core.context import RunContext
@@ -100,6 +102,7 @@ def rights_findings(
         return ()
     try:
         found = [*_of_moves(moves, missing), *_of_cordons(revision, moves, missing)]
+        return tuple(_finding(each, own=own) for each in found)
     except ClusterError as error:
         return (
             Finding(
@@ -109,12 +112,19 @@ def rights_findings(
                 hint="gitbot doctor says it, with the account of apply",
             ),
         )
-    if own:
-        return tuple(found)
-    return tuple(_of_another_account(finding) for finding in found)
 
 
-def _of_moves(moves: tuple[Move, ...], missing: Missing) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lack:
+    """Rights that an account lacks, what follows from that, who grants them, and for which file."""
+
+    rights: tuple[str, ...]
+    then: str
+    hint: str
+    intent: IntentRef
+
+
+def _of_moves(moves: tuple[Move, ...], missing: Missing) -> Iterator[_Lack]:
     if not missing("move", ""):
         return
     spaces: dict[str, list[Move]] = {}
@@ -122,14 +132,15 @@ def _of_moves(moves: tuple[Move, ...], missing: Missing) -> Iterator[Finding]:
         spaces.setdefault(move.vm.namespace, []).append(move)
     for space, found in sorted(spaces.items()):
         if lacking := missing("move", space):
-            yield _warning(
-                f"apply may not {', '.join(lacking)}, so {counted(len(found), 'move')} would wait",
-                f"bind ClusterRole gitbot-mover there ({RBAC}/30-mover.yaml)",
-                (found[0].intent.file, found[0].intent.line),
+            yield _Lack(
+                rights=lacking,
+                then=f"{counted(len(found), 'move')} would wait",
+                hint=f"bind ClusterRole gitbot-mover there ({RBAC}/30-mover.yaml)",
+                intent=found[0].intent,
             )
 
 
-def _of_cordons(revision: Revision, moves: tuple[Move, ...], missing: Missing) -> Iterator[Finding]:
+def _of_cordons(revision: Revision, moves: tuple[Move, ...], missing: Missing) -> Iterator[_Lack]:
     drained = {
         move.request.occurrence.window for move in moves if isinstance(move.request, DrainId)
     }
@@ -138,28 +149,22 @@ def _of_cordons(revision: Revision, moves: tuple[Move, ...], missing: Missing) -
         if not isinstance(spec, MaintenanceWindowSpec) or spec.drain.cordon != "Gitbot":
             continue
         if intent.ref.name in drained and (lacking := missing("nodes", "")):
-            yield _warning(
-                f"apply may not {', '.join(lacking)}, so window {intent.ref.name} could not cordon "
-                "its nodes, and its moves would wait",
-                f"kubectl apply -k {RBAC}/optional-cordon, or cordon: External",
-                (intent.ref.file, intent.ref.line),
+            yield _Lack(
+                rights=lacking,
+                then=f"window {intent.ref.name} could not cordon its nodes, "
+                "and its moves would wait",
+                hint=f"kubectl apply -k {RBAC}/optional-cordon, or cordon: External",
+                intent=intent.ref,
             )
 
 
-def _warning(message: str, hint: str, place: tuple[str, int]) -> Finding:
+def _finding(lack: _Lack, *, own: bool) -> Finding:
+    account = "" if own else "with the account in use, "
     return Finding(
         code="check/right-missing",
-        severity=Severity.WARNING,
-        message=message,
-        file=place[0],
-        line=place[1],
-        hint=hint,
-    )
-
-
-def _of_another_account(finding: Finding) -> Finding:
-    return replace(
-        finding,
-        severity=Severity.NOTE,
-        message=finding.message.replace("apply may", "with the account in use, apply may", 1),
+        severity=Severity.WARNING if own else Severity.NOTE,
+        message=f"{account}apply may not {', '.join(lack.rights)}, so {lack.then}",
+        file=lack.intent.file,
+        line=lack.intent.line,
+        hint=lack.hint,
     )
