@@ -14,15 +14,15 @@ ROOMS = {
     "adapters": 8_221,
     "audit": 1_816,
     "calendar": 1_529,
-    "cli": 8_933,
+    "cli": 8_934,
     "constraints": 11_223,
     "documents": 2_500,
     "errors": 109,
-    "execution": 3_528,
+    "execution": 3_538,
     "intents": 5_639,
     "kubernetes": 507,
     "kubevirt": 3_061,
-    "model": 3_594,
+    "model": 3_609,
     "planner": 7_689,
     "policy": 4_100,
     "ports": 593,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_006,
     "snapshot": 2_555,
     "wiring": 1_220,
-    "workflows": 14_733,
+    "workflows": 14_740,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

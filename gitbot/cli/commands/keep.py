@@ -134,15 +134,14 @@ class AskedRule:
 def _found(snapshot: ClusterSnapshot, members: TypedMembers) -> FoundMembers:
     if members.labels:
         namespace = members.namespace or _namespace(snapshot, members.labels)
-        labels, title = members.labels, f"VMs with {members.labels}"
+        selector, _ = selector_fields(members.labels)
+        title = f"VMs with {members.labels}"
     else:
         vms = _named(snapshot, members.names, members.namespace)
-        namespace, labels = vms[0].namespace, _labels_of(snapshot, vms)
+        namespace, selector = vms[0].namespace, _selector_of(snapshot, vms)
         title = ", ".join(vm.name for vm in vms)
-    selector, value = selector_fields(labels)
-    return FoundMembers(
-        namespace=namespace, selector=selector, stem=value.lower() or "vms", title=title
-    )
+    stem = next(iter(selector.get("matchLabels", {}).values()), "").lower() or "vms"
+    return FoundMembers(namespace=namespace, selector=selector, stem=stem, title=title)
 
 
 def _namespace(snapshot: ClusterSnapshot, labels: str) -> str:
@@ -185,8 +184,8 @@ def _named(
     return vms
 
 
-def _labels_of(snapshot: ClusterSnapshot, vms: tuple[NamespacedName, ...]) -> str:
-    """A selector that matches exactly these VMs of their namespace, as kubectl writes it.
+def _selector_of(snapshot: ClusterSnapshot, vms: tuple[NamespacedName, ...]) -> dict[str, Any]:
+    """A selector that matches exactly these VMs of their namespace, as a file has it.
 
     A rule selects by labels of VMIs. One value that they share comes before one for each.
     """
@@ -216,4 +215,6 @@ def _labels_of(snapshot: ClusterSnapshot, vms: tuple[NamespacedName, ...]) -> st
             hint="label the template of each VM, or give -l",
         )
     _, key, values = min(fits)
-    return f"{key} in ({','.join(values)})"
+    if len(values) == 1:
+        return {"matchLabels": {key: values[0]}}
+    return {"matchExpressions": [{"key": key, "operator": "In", "values": values}]}

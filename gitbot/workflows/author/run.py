@@ -102,7 +102,7 @@ def open_already(shell: RunContext, new: NewIntent) -> PullRequest | None:
 def asked_already(shell: RunContext, new: NewIntent) -> str:
     """The file of the base branch that asks for the same; "" if there is none.
 
-    A request or a window of its own runs once, so an equal one asks for it again.
+    A request or a window runs once, so a person who writes an equal one wants it once more.
     """
     if new.kind in ("MigrationRequest", "MaintenanceWindow"):
         return ""

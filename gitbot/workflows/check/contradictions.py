@@ -22,7 +22,7 @@ _CODES = {
 def contradiction_findings(scope: ClusterScope, problem: PlacementProblem) -> Iterator[Finding]:
     """One error for each smallest set, one note for each rule about which the search gave up.
 
-    On a pull request, for those with an intent of its own.
+    On a pull request, only those count that have an intent which it adds or changes.
     """
     snapshot = scope.evidence.snapshot
     undecided: list[RuleConstraint] = []

@@ -134,7 +134,9 @@ def _copy(shell: RunContext, former: str) -> int:
     mixed = sorted({line.file for line in lines}.intersection(own.values()) - {HOLD_FILE})
     if mixed:  # what one of them finished must not continue the other
         what = mixed[0].split(f"/{new}/", 1)[-1].removesuffix(SUFFIX)
-        hint = "mend the contexts; or say --new, and what is under the former name counts no more"
+        hint = (
+            "mend the contexts, or use --new: gitbot then ignores the requests of the former name"
+        )
         raise UsageError(f"{what} is under both names, {former} and {new}", hint=hint)
     journal.commit(tuple(lines))
     return len(lines)

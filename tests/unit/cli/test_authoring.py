@@ -254,6 +254,9 @@ def test_named_vms_are_selected_by_a_label_that_no_other_vm_has(desk: Desk) -> N
     names = desk.gitbot("get", "vms", "-o", "name").out.split()
     alone = desk.gitbot("keep-apart", *names[:2], "--nodes")
     assert "no label tells " in alone.err  # the third VM of the replica set has the same labels
+    shared = desk.gitbot("keep-apart", *(name for name in names if "mssql" in name), "--dry-run")
+    assert "name: mssql2016-apart" in shared.out
+    assert "matchLabels:\n      kubevirt.io/domain: mssql2016\n" in shared.out
     result = desk.gitbot("keep-apart", *names, "--nodes")
     assert result.code == 0, result.text
     expression: dict[str, object] = {"key": "kubevirt.io/domain", "operator": "In"}
