@@ -10,18 +10,30 @@ from __future__ import annotations
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of, name_of
 from gitbot.kubevirt.names import SCHEDULABLE
+from gitbot.model.text.instants import format_instant, parse_instant
 
 _UNREACHABLE = "node.kubernetes.io/unreachable"
+_TAINTS = {"Unknown": _UNREACHABLE, "False": "node.kubernetes.io/not-ready"}
+"""What the node lifecycle controller taints a node with, by the status of its condition Ready."""
+
+
+POD_GOES = (
+    "Kubernetes has deleted it, and then its node answers, is removed, or has taint "
+    "node.kubernetes.io/out-of-service"
+)
+"""When the pod of a silent node is gone, so that KubeVirt may start its VM elsewhere."""
 
 
 def silence_of(node: KubernetesObject, pod: KubernetesObject | None = None) -> str:
-    """Why no VM can leave the node live, with the time until Kubernetes evicts `pod`; "" if it can.
+    """Why no VM can leave the node live, and when Kubernetes deletes its `pod`; "" if it can.
 
     A node that reports neither condition nor label counts as responding.
     """
     name = name_of(node).name
     if lost := lost_of(node):
-        return f"its node {name} {lost}{_eviction(pod)}"
+        ends = deletion_of(node, pod)
+        then = f"; Kubernetes deletes its pod at {format_instant(ends)}" if ends else ""
+        return f"its node {name} {lost}{then}"
     if labels_of(node).get(SCHEDULABLE) == "false":
         return f"virt-handler of its node {name} does not answer: label {SCHEDULABLE} is false"
     return ""
@@ -38,9 +50,23 @@ def lost_of(node: KubernetesObject) -> str:
     return f"does not answer: taint {_UNREACHABLE}" if _UNREACHABLE in taints else ""
 
 
-def _eviction(pod: KubernetesObject | None) -> str:
-    """`; Kubernetes stops its pod after 300 s`, the time for which the pod tolerates the taint."""
-    for item in at(pod, "spec", "tolerations", default=()):
-        if item.get("key") == _UNREACHABLE and item.get("tolerationSeconds") is not None:
-            return f"; Kubernetes stops its pod {item['tolerationSeconds']} s after that"
-    return ""
+def deletion_of(node: KubernetesObject, pod: KubernetesObject | None) -> int:
+    """When Kubernetes deletes a pod of a silent node (seconds UTC); 0 if never, or if not known.
+
+    The node lifecycle controller taints the node with NoExecute when condition Ready changes. The
+    first toleration that matches says for how many seconds the pod stays, without limit if it has
+    none (kubernetes, pkg/controller/tainteviction).
+    """
+    ready = condition_of(node, "Ready") or {}
+    key = _TAINTS.get(str(ready.get("status")))
+    seconds = (
+        item.get("tolerationSeconds")
+        for item in at(pod, "spec", "tolerations", default=())
+        if item.get("key") in (key, None, "") and item.get("effect") in ("NoExecute", None, "")
+    )
+    first = next(seconds, None) if key else None
+    try:
+        since = parse_instant(str(ready.get("lastTransitionTime", "")))
+    except ValueError:
+        return 0
+    return 0 if first is None else since + max(0, int(first))

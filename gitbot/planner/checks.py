@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from gitbot.constraints.load.measures import strained
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import condition_of
 from gitbot.kubevirt.preflight import preflight, selector_checks
+from gitbot.kubevirt.source_node import POD_GOES, deletion_of, lost_of
 from gitbot.model.plan.diagnosis import Check, Outcome, passed, warned
 from gitbot.model.text.wording import first_of
 from gitbot.planner.plan_types import Blocker, Step
 from gitbot.planner.state.plan_state import PlanState
 
+SILENT = "source-unreachable"
 _CODES = {
     "running": "not-running",
     "live-migratable": "restart-needed",
     "in-flight": "in-flight",
-    "source-node": "source-unreachable",
+    "source-node": SILENT,
     "target-pod": "no-target-pod",
     "selector": "selector-collision",
     "cpu-vendor": "selector-collision",
@@ -27,7 +30,7 @@ _HINTS = {
     "restart-needed": "gitbot never restarts a VM; its owner may, or may remove the cause",
     "in-flight": "plan again when it has ended",
     "kubevirt-update": "plan again when KubeVirt is deployed",
-    "source-unreachable": "plan again when the node answers",
+    SILENT: "plan again when the node answers",
 }
 
 
@@ -67,12 +70,29 @@ def refused(
     for check in kubevirt_checks(board, vm, selector):
         if check.outcome is Outcome.FAIL:
             code = _CODES.get(check.name, check.name)
-            return Blocker(code=code, reason=check.message, hint=_HINTS.get(code, ""))
+            found = Blocker(code=code, reason=check.message, hint=_HINTS.get(code, ""))
+            return _lost(board, vm, found) if code == SILENT else found
     condition = condition_of(board.facts.vmis[vm], "LiveMigratable")
     if condition is None or condition.get("status") != "True":
         reason = "KubeVirt has not said yet whether this VM is live-migratable"
         return Blocker(code="not-migratable", reason=reason, hint="plan again when it has")
     return None
+
+
+def _lost(board: PlanState, vm: NamespacedName, found: Blocker) -> Blocker:
+    """With what happens to the VM if its node stays silent, and when.
+
+    Until Kubernetes deletes the pod, the node may come back with the VM. The kubelet would have to
+    confirm the deletion, so the pod stays, and KubeVirt starts no second one.
+    """
+    instance = board.transit.instances[vm]
+    node = board.facts.nodes.get(instance.node, {})
+    if not lost_of(node):
+        return found
+    ends = deletion_of(node, instance.source_pod)
+    hint = f"{found.hint}; the VM starts elsewhere only once its pod is gone: {POD_GOES}"
+    waits = ends > board.facts.problem.now
+    return replace(found, hint=hint, until=ends if waits else 0)
 
 
 def checks_of(board: PlanState, step: Step) -> tuple[Check, ...]:

@@ -45,6 +45,7 @@ def hold(
         nodes=nodes,
         asked=asked,
         hint=obstacle.hint,
+        until=obstacle.until,
     )
 
 
@@ -144,7 +145,10 @@ def _in_flight(board: PlanState, vm: NamespacedName) -> Blocker | None:
         return None
     _, target = board.facts.moving[vm]
     reason = f"a migration of this VM to {target or 'a node not known yet'} is running already"
-    return Blocker(code="in-flight", reason=reason, hint="plan again when it has ended")
+    until = board.facts.queue_ends.get(vm, 0)
+    return Blocker(
+        code="in-flight", reason=reason, hint="plan again when it has ended", until=until
+    )
 
 
 def _bad_labels(board: PlanState, request: Request, vm: NamespacedName) -> Blocker | None:
@@ -289,19 +293,27 @@ INTERNAL = Blocker(
 )
 
 
-def blocked(node: str, culprits: Mapping[NamespacedName, str]) -> Blocker:
-    """A VM stays because its node does, for `culprits` with their codes."""
-    first, code = min(culprits.items())
+Culprits = Mapping[NamespacedName, Blocker | Hold]
+"""Why the VMs stay for which others stay as well."""
+
+
+def blocked(node: str, culprits: Culprits) -> Blocker:
+    """A VM stays because its node does, for `culprits`."""
+    first, code = min((vm, item.code) for vm, item in culprits.items())
     more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
     reason = f"node {node} is not emptied: {first} cannot move ({code}){more}"
-    return Blocker(code="blocked-node", reason=reason)
+    return Blocker(code="blocked-node", reason=reason, until=_last(culprits))
 
 
-def not_all(
-    culprits: Mapping[NamespacedName, str], nodes: Sequence[str], could: Sequence[str]
-) -> Blocker:
+def _last(culprits: Culprits) -> int:
+    """When the last of them can move; 0 if one of them never can of itself."""
+    times = [item.until for item in culprits.values()]
+    return max(times) if all(times) else 0
+
+
+def not_all(culprits: Culprits, nodes: Sequence[str], could: Sequence[str]) -> Blocker:
     """A VM stays because the nodes are emptied together or not at all, for these culprits."""
-    first, code = min(culprits.items())
+    first, code = min((vm, item.code) for vm, item in culprits.items())
     more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
     some = f"{first_of(could, 3)} could go without the others; " if could else ""
     return Blocker(
@@ -309,6 +321,7 @@ def not_all(
         reason=f"{first_of(nodes, 3)} are emptied together or not at all: {first} cannot move "
         f"({code}){more}",
         hint=f"{some}mode: Rolling empties one after the other",
+        until=_last(culprits),
     )
 
 

@@ -112,12 +112,13 @@ def in_any_order(drafts: Sequence[Draft]) -> bool:
 class Blocker:
     """Why a VM cannot be moved: a hold without its request.
 
-    `code` as in model.plan.Hold; the reason in words, and what would help.
+    `code` and `until` as in model.plan.Hold; the reason in words, and what would help.
     """
 
     code: str
     reason: str
     hint: str = ""
+    until: int = 0
 
 
 def worsens(rule: RuleConstraint, occupancy: Occupancy, step: Step) -> tuple[Breach, ...]:

@@ -12,6 +12,7 @@ from gitbot.constraints.moves.under_way import (
     HeldSlot,
     holding_slots,
     lingering,
+    queue_ends,
     under_way,
     unfinished,
 )
@@ -43,6 +44,7 @@ class ProblemIndex:
     twins: Mapping[str, tuple[str, ...]]  # nodes that share their hostname label with others
     moving: Mapping[NamespacedName, tuple[str, str]]
     slots_held: tuple[HeldSlot, ...]  # of those that count against limits
+    queue_ends: Mapping[NamespacedName, int]
     lingering: Mapping[NamespacedName, frozenset[str]]
     migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
     copies: Copies
@@ -79,6 +81,7 @@ class ProblemIndex:
             twins=_twins(nodes),
             moving=under_way(instances),
             slots_held=holding_slots(instances, copies, problem.now),
+            queue_ends=queue_ends(instances, copies, problem.now, problem.limits.parallel),
             lingering=lingering(instances),
             migrations=unfinished(instances),
             copies=copies,

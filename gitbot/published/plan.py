@@ -131,6 +131,9 @@ class HeldVm(Part, frozen=True, omit_defaults=True):
     asked: Annotated[bool, Meta(description="An intent asked for this very move.")]
     nodes: list[NodeRefusal]
     proven: Annotated[bool, Meta(description="No plan exists that moves it as asked.")] = False
+    until: Annotated[
+        KnownInstant, Meta(description="When the reason is over by itself, as estimated.")
+    ] = field(default_factory=lambda: KnownInstant(0))
 
 
 class RuleChange(Part, frozen=True):

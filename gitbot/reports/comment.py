@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.diagnosis import Outcome
 from gitbot.model.plan.findings import Finding, Severity, sort_key
-from gitbot.model.plan.plan import Hold, Move, NodeRef, RuleState
+from gitbot.model.plan.plan import Hold, HoldState, Move, NodeRef, RuleState
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.model.text.wording import counted, first_of, shortened
 from gitbot.reports import escape
 from gitbot.reports.diff import (
+    HOLD_TITLES,
     MANY,
     Diff,
     DiffState,
@@ -28,6 +29,7 @@ from gitbot.reports.diff import (
     is_said,
     wave_rows,
     what_to_do,
+    why_held,
 )
 from gitbot.reports.markdown_parts import folded, line, table
 from gitbot.reports.memory_traffic import Amount
@@ -43,6 +45,7 @@ _OPEN_WAVES = 12
 _SIGNS = {
     DiffState.DENIED: "❌",
     DiffState.BLOCKED: "❌",
+    DiffState.WAITS: "⏳",
     DiffState.WARNING: "⚠️",
     DiffState.READY: "✅",
     DiffState.LATER: "✅",
@@ -89,8 +92,8 @@ def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section
     if len(diff.plan.moves) <= MANY:
         yield from table("", _MOVES, [_move_row(move) for move in diff.plan.moves], 2, "move")
     yield from _sums(diff)
-    for title, asked in (("Blocked", True), ("Stay where they are", False)):
-        rows = [_hold_row(hold) for hold in diff.plan.holds if hold.asked is asked]
+    for state, title in HOLD_TITLES.items():
+        rows = [_hold_row(hold) for hold in diff.plan.holds if hold.state is state]
         yield from table(title, _HOLDS, rows, 3, "hold")
     yield from table("Rules", _RULES, [_rule_row(rule) for rule in diff.plan.rules], 4, "rule")
     yield from _waves(diff)
@@ -238,7 +241,7 @@ def _checks(move: Move) -> str:
 def _hold_row(hold: Hold) -> tuple[str, ...]:
     return (
         escape.code(f"{hold.vm.namespace}/{hold.vm.name}"),
-        f"{escape.code(hold.code)}: {_cell(hold.reason)}",
+        f"{escape.code(hold.code)}: {_cell(why_held(hold))}",
         _cell(what_to_do(hold)),
     )
 
@@ -295,7 +298,7 @@ def _names(names: tuple[str, ...]) -> str:
 
 def _preview_title(preview: Preview) -> str:
     plan = preview.plan
-    held = sum(hold.asked for hold in plan.holds)
+    held = sum(hold.state is HoldState.BLOCKED for hold in plan.holds)
     title, moves = escape.markdown(preview.title), counted(len(plan.moves), "move")
     return f"Preview, not approved by a merge: {title} ({moves}, {held} blocked)"
 

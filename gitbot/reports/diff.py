@@ -16,7 +16,7 @@ from gitbot.model.cluster.resource_requests import requests_of
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.owner_approval import OwnerApproval
 from gitbot.model.plan.findings import Finding, Severity, sort_key
-from gitbot.model.plan.plan import Hold, Manifest, PlacementPlan, Resilience
+from gitbot.model.plan.plan import Hold, HoldState, Manifest, PlacementPlan, Resilience
 from gitbot.model.text.instants import FOREVER, format_instant
 from gitbot.model.text.wording import counted, first_of
 from gitbot.reports.conditions import Deadline, PlanConditions, acts, binding, lines
@@ -39,6 +39,7 @@ class DiffState(StrEnum):
 
     DENIED = "denied"  # a finding of replay or policy forbids it
     BLOCKED = "blocked"  # something asked for cannot be done
+    WAITS = "waits"  # something asked for can be done later; `Diff.verdict` says when
     WARNING = "ready, with warnings"
     READY = "ready"
     LATER = "nothing moves yet"  # `Diff.verdict` says what acts, and when
@@ -132,10 +133,18 @@ class Diff:
     @property
     def verdict(self) -> str:
         """The state; where nothing moves yet also what acts later, and when."""
+        if self.state is DiffState.WAITS:
+            return f"{self.state} until about {format_instant(self.waits_until)}"
         later = [preview.acts for preview in self.previews]
         return (
             f"{self.state}, {first_of(later, 1)}" if self.state is DiffState.LATER else self.state
         )
+
+    @property
+    def waits_until(self) -> int:
+        """When the last of the holds that only wait is over, in seconds UTC; 0 without one."""
+        waits = (hold.until for hold in self.plan.holds if hold.state is HoldState.WAITS)
+        return max(waits, default=0)
 
     @property
     def leads_to(self) -> tuple[Preview, ...]:
@@ -197,7 +206,9 @@ class Diff:
         wishes = [rule for rule in self.plan.rules if not rule.required]
         missed, now = sum(rule.after for rule in wishes), sum(rule.before for rule in wishes)
         soft = f", soft ones {now} → {missed}" if missed or now else ""
-        return f"{cause}{moves}, {self.blocked} blocked, {breaks}{soft}"
+        waits = sum(hold.state is HoldState.WAITS for hold in self.plan.holds)
+        later = f", {waits} waiting" if waits else ""
+        return f"{cause}{moves}, {self.blocked} blocked{later}, {breaks}{soft}"
 
 
 def placement_diff(
@@ -228,7 +239,7 @@ def placement_diff(
         expires_at=expires_at,
         now=now,
         bandwidth=bandwidth,
-        blocked=sum(hold.asked for hold in plan.holds),
+        blocked=sum(hold.state is HoldState.BLOCKED for hold in plan.holds),
         breaks_now=sum(rule.before for rule in required),
         breaks_after=sum(rule.after for rule in required),
         nodes=_touched(plan, snapshot, zone_key),
@@ -250,6 +261,19 @@ def is_said(diff: Diff, hold: Hold) -> bool:
         for finding in diff.said
         if str(hold.vm.namespaced_name) in finding.message
     )
+
+
+HOLD_TITLES = {
+    HoldState.BLOCKED: "Blocked",
+    HoldState.WAITS: "Wait",
+    HoldState.STAYS: "Stay where they are",
+}
+
+
+def why_held(hold: Hold) -> str:
+    """The reason, and until when it holds if it ends by itself."""
+    until = f"until about {format_instant(hold.until)}: " if hold.until else ""
+    return f"{until}{hold.reason}"
 
 
 def what_to_do(hold: Hold) -> str:
@@ -288,8 +312,10 @@ def _state(plan: PlacementPlan, findings: tuple[Finding, ...], *, later: bool) -
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if any(finding.code.startswith(_JUDGES) for finding in errors):
         return DiffState.DENIED
-    if errors or any(hold.asked for hold in plan.holds):
+    if errors or any(hold.state is HoldState.BLOCKED for hold in plan.holds):
         return DiffState.BLOCKED
+    if any(hold.state is HoldState.WAITS for hold in plan.holds):
+        return DiffState.WAITS
     if not plan.moves and not any(rule.after and not rule.intent.of_vm for rule in plan.rules):
         return DiffState.LATER if later else DiffState.NOTHING
     return DiffState.WARNING if Severity.WARNING in severities else DiffState.READY

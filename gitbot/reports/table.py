@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gitbot.model.plan.diagnosis import Outcome
-from gitbot.model.plan.plan import Hold, Move, MoveRef, NodeRef, PlacementPlan
+from gitbot.model.plan.plan import Hold, HoldState, Move, MoveRef, NodeRef, PlacementPlan
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import counted
 from gitbot.reports import escape
@@ -21,6 +21,7 @@ SHOWN_REASONS = 3  # of one node; a control plane alone has ten
 _COLOURS = {
     DiffState.DENIED: Style.BAD,
     DiffState.BLOCKED: Style.BAD,
+    DiffState.WAITS: Style.CAREFUL,
     DiffState.WARNING: Style.CAREFUL,
     DiffState.READY: Style.GOOD,
     DiffState.LATER: Style.GOOD,
@@ -154,7 +155,9 @@ def _checks(move: Move) -> str:
 
 
 def _hold(hold: Hold, paint: Paint, *, wide: bool, said: bool = False) -> str:
-    word = paint("blocked", Style.BAD) if hold.asked else paint("stays", Style.CAREFUL)
+    until = f" until about {format_instant(hold.until)}" if hold.state is HoldState.WAITS else ""
+    style = Style.BAD if hold.state is HoldState.BLOCKED else Style.CAREFUL
+    word = paint(f"{hold.state}{until}", style)
     hint = f"; {hold.hint}" if hold.hint else ""
     vm = hold.vm.namespaced_name
     why = "as said above" if said else hold.reason

@@ -14,7 +14,7 @@ from gitbot.constraints.moves.instances import Instances
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
-from gitbot.kubevirt.limits import is_running
+from gitbot.kubevirt.limits import blocked_by, is_running
 from gitbot.kubevirt.names import MIGRATION_UID
 
 
@@ -59,6 +59,28 @@ def holding_slots(instances: Instances, copies: Copies, now: int) -> tuple[HeldS
         if target or vm not in waiting or any(map(is_running, waiting[vm]))
         for vmi in (instances.vmis[vm],)
     )
+
+
+def queue_ends(
+    instances: Instances, copies: Copies, now: int, slots: int
+) -> Mapping[NamespacedName, int]:
+    """When the unfinished migration of each VM has ended, as estimated (seconds UTC).
+
+    Those that run go first, the others wait for one of the slots. One that would not start in a
+    free slot is absent: nothing says when it ends.
+    """
+    waiting = unfinished(instances)
+    queue = {
+        vm: target == "" and vm in waiting and not any(map(is_running, waiting[vm]))
+        for vm, (_, target) in under_way(instances).items()
+        if not any(map(blocked_by, waiting.get(vm, ())))
+    }
+    free, found = [now] * max(1, slots), {}
+    for vm in sorted(queue, key=lambda vm: (queue[vm], vm)):
+        first = free.index(min(free))
+        free[first] += copies.of(vm, instances.vmis[vm]).seconds
+        found[vm] = free[first]
+    return found
 
 
 def unfinished(instances: Instances) -> Mapping[NamespacedName, tuple[KubernetesObject, ...]]:

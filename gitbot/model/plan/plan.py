@@ -97,14 +97,23 @@ class NodeReasons:
     reasons: tuple[str, ...]
 
 
+class HoldState(StrEnum):
+    """BLOCKED fails what was asked for; WAITS ends by itself; STAYS was asked for by no intent."""
+
+    BLOCKED = "blocked"
+    WAITS = "waits"
+    STAYS = "stays"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
     """A VM that cannot move, with the reason and each node's refusal.
 
     `code` is kebab-case and stable (`restart-needed`, `no-feasible-node`, `in-flight`, `frozen`,
     `not-found`, `selector-collision`, `blocked-node`, `deadline`, ...); docs/reference/plan.md
-    lists all. `asked` is True if an intent asked for this very move: then the plan exits with 1.
-    `proven`: no plan exists that moves it as asked, and `reason` begins with these words.
+    lists all. `asked` is True if an intent asked for this very move: then the plan exits with 1,
+    unless it only waits. `proven`: no plan exists that moves it as asked, and `reason` begins with
+    these words. `until`: when the reason is over by itself, as estimated (seconds UTC); 0: never.
     """
 
     request: RequestId
@@ -116,6 +125,13 @@ class Hold:
     asked: bool = True
     hint: str = ""
     proven: bool = False
+    until: int = 0
+
+    @property
+    def state(self) -> HoldState:
+        if not self.asked:
+            return HoldState.STAYS
+        return HoldState.WAITS if self.until else HoldState.BLOCKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

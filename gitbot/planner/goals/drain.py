@@ -431,8 +431,8 @@ def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
             for vm in turn.left
         }
     found.extend(stuck.values())
-    culprits = {vm: item.code for vm, item in staying.items()} if drain.goal.block else {}
-    culprits |= {vm: item.code for vm, item in stuck.items()}
+    culprits: dict[NamespacedName, Blocker | Hold] = {**staying} if drain.goal.block else {}
+    culprits |= stuck
     if culprits and not turn.steps and not drain.goal.together:
         kept = holds.blocked(node, culprits)
         found.extend(
@@ -446,7 +446,7 @@ def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
 def _held_together(drain: _Drain, found: Sequence[Hold], could: tuple[str, ...]) -> Iterator[Hold]:
     """The holds of the VMs that could move, if others keep all nodes of the drain in service."""
     board, request = drain.board, drain.goal.request
-    culprits = {hold.vm.namespaced_name: hold.code for hold in found if hold.asked}
+    culprits = {hold.vm.namespaced_name: hold for hold in found if hold.asked}
     kept = holds.not_all(culprits, drain.goal.nodes, could)
     held = {hold.vm.namespaced_name for hold in found}
     for node in drain.goal.nodes:

@@ -23,7 +23,15 @@ from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import counted
 from gitbot.reports import escape
 from gitbot.reports.conditions import starts_of
-from gitbot.reports.diff import Diff, DiffState, by_reasons, is_said, what_to_do
+from gitbot.reports.diff import (
+    HOLD_TITLES,
+    Diff,
+    DiffState,
+    by_reasons,
+    is_said,
+    what_to_do,
+    why_held,
+)
 from gitbot.reports.html.move_chart import MoveChart, board, narrow_board
 from gitbot.reports.html.timeline import Timeline, narrow_timeline, timeline
 from gitbot.reports.html.year_chart import year_picture
@@ -42,6 +50,7 @@ PARTS = (
 _TONES = {
     DiffState.DENIED: "bad",
     DiffState.BLOCKED: "bad",
+    DiffState.WAITS: "careful",
     DiffState.WARNING: "careful",
     DiffState.READY: "good",
     DiffState.LATER: "good",
@@ -63,6 +72,7 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
             "sentence": diff.happens,
             "plan": plan,
             "findings": diff.said,
+            "hold_titles": HOLD_TITLES,
             "boards": _boards(board(diff)),
             "timelines": _timelines(timeline(diff)),
             "year": year_picture(diff.year),
@@ -165,6 +175,7 @@ def _compiled(parts: tuple[tuple[str, str], ...]) -> Template:
         "instant": format_instant,
         "counted": counted,
         "what_to_do": what_to_do,
+        "why_held": why_held,
         "by_reasons": by_reasons,
         "memory": memory,
     }

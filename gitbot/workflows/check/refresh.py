@@ -29,9 +29,9 @@ def refresh_pulls(
 ) -> tuple[PublishResult, ...]:
     """Plan again the open pull requests of people that were shown before and are due.
 
-    Due: somebody pushed, the base moved on, or the plan expires soon. `every` includes those that
-    were never shown. One that the forge refuses to read or write stops nobody: its author may have
-    blocked gitbot's account.
+    Due: somebody pushed, the base moved on, the plan expires soon, or a move that was asked for
+    waits. `every` includes those that were never shown. One that the forge refuses to read or write
+    stops nobody: its author may have blocked gitbot's account.
     """
     ledger = shell.ledger_store.read()
     base = shell.repository.commit(shell.base_branch).id
@@ -76,7 +76,7 @@ def _is_wanted(
         return False
     current = bool(records) and _is_current(records[-1], pull, base, shell.clock.now())
     said = current and _has_check(shell, pull, records[-1])
-    return not said or _waits_for_owners(shell, pull, base)
+    return not said or _move_waits(shell, pull) or _waits_for_owners(shell, pull, base)
 
 
 def _wants_a_plan(shell: RunContext, pull: PullRequest) -> bool:
@@ -86,6 +86,15 @@ def _wants_a_plan(shell: RunContext, pull: PullRequest) -> bool:
     if not shell.several or pull.branch.startswith(concern_branch(shell.cluster_name, "")):
         return False
     return not _has_check(shell, pull)
+
+
+def _move_waits(shell: RunContext, pull: PullRequest) -> bool:
+    """Whether the plan left out a move that waited for something: that may be over."""
+    name = status_name(shell, PLAN)
+    return any(
+        status.context == name and status.state is CheckState.PENDING
+        for status in shell.forge.list_statuses(pull.head)
+    )
 
 
 def _waits_for_owners(shell: RunContext, pull: PullRequest, base: str) -> bool:

@@ -20,9 +20,10 @@ from gitbot.model.ledger.effect_id import label_value
 from gitbot.model.ledger.request_id import DrainId, HealId, ReturnId
 from gitbot.model.plan.diagnosis import CONTRADICTION
 from gitbot.model.plan.findings import Finding, Severity, sort_key
-from gitbot.model.plan.plan import Hold, Manifest, Move, PlacementPlan, PlannerFault
+from gitbot.model.plan.plan import Hold, HoldState, Manifest, Move, PlacementPlan, PlannerFault
 from gitbot.model.plan.problem import EmptyNodes, PlacementProblem
 from gitbot.model.text.canonical import digest as canonical_digest
+from gitbot.model.text.instants import format_instant
 from gitbot.planner import is_answer, unplanned
 from gitbot.policy import Verdict
 from gitbot.published import PlanInputs, plan_bytes, plan_digest, plan_document
@@ -284,19 +285,32 @@ def answering(snapshot: ClusterSnapshot) -> Iterator[None]:
 def hold_findings(holds: Iterable[Hold]) -> tuple[Finding, ...]:
     """Holds as findings at their intents: errors if the move was asked for, else notes.
 
-    A fault of gitbot is always an error.
+    One that waits is a warning. A fault of gitbot is always an error.
     """
     return tuple(
         Finding(
             code=f"plan/{hold.code}",
-            severity=Severity.ERROR if hold.asked or hold.code == CONTRADICTION else Severity.NOTE,
-            message=f"{hold.vm.namespaced_name} cannot move: {hold.reason}",
+            severity=Severity.ERROR if hold.code == CONTRADICTION else _SEVERITIES[hold.state],
+            message=f"{hold.vm.namespaced_name} {_cannot(hold)}: {hold.reason}",
             file=hold.intent.file,
             line=hold.intent.line,
             hint=hold.hint or f"gitbot explain vm/{hold.vm.name} -n {hold.vm.namespace}",
         )
         for hold in holds
     )
+
+
+_SEVERITIES = {
+    HoldState.BLOCKED: Severity.ERROR,
+    HoldState.WAITS: Severity.WARNING,
+    HoldState.STAYS: Severity.NOTE,
+}
+
+
+def _cannot(hold: Hold) -> str:
+    if hold.state is HoldState.WAITS:
+        return f"waits until about {format_instant(hold.until)}"
+    return "cannot move"
 
 
 def label_findings(
@@ -379,6 +393,11 @@ class CheckResult:
     def all_findings(self) -> tuple[Finding, ...]:
         """Findings and holds, in order of place."""
         return tuple(sorted({*self.findings, *hold_findings(self.holds)}, key=sort_key))
+
+    @property
+    def waits(self) -> bool:
+        """Whether a requested move can be planned only when something else has ended."""
+        return any(hold.state is HoldState.WAITS for hold in self.holds)
 
     @property
     def diff(self) -> Diff | None:

@@ -27,18 +27,24 @@ def checks_of(
 ) -> tuple[CheckRun, ...]:
     """The checks with the verdict; `notice` goes before the counts.
 
-    `failing` decides whether the plan fails its check; None: as `gitbot check` would.
+    `failing` decides whether the plan fails its check; None: as `gitbot check` would. Then it is
+    pending while a requested move waits, so that no merge leaves that move out.
     """
     judged = outcome.judged
     if judged is None:
         return (_refused(shell, outcome, notice),)
     fails = outcome.fails() if failing is None else failing
+    waits = failing is None and outcome.waits
+    passes = CheckState.PENDING if waits else CheckState.SUCCESS
     denied = judged.verdict.findings
     plan_id = _plan_id(judged.digest)
-    words = f"{notice}: {judged.diff.counts}" if notice else judged.diff.counts
+    counts = judged.diff.counts
+    if waits and not fails:
+        counts = f"{judged.diff.verdict}: {counts}"
+    words = f"{notice}: {counts}" if notice else counts
     plan = CheckRun(
         name=status_name(shell, PLAN),
-        state=CheckState.FAILURE if fails else CheckState.SUCCESS,
+        state=CheckState.FAILURE if fails else passes,
         title=_title(shell, words, plan_id),
         summary=summary(judged.diff, notice=notice),
         text=detail(judged.diff, limit=shell.forge.capabilities.text_bytes),

@@ -49,7 +49,7 @@ TABLE: list[tuple[str, Object, dict[str, Any], Outcome, str]] = [
       "source_pod": {"spec": {"tolerations": [{"key": "node.kubernetes.io/unreachable",
       "tolerationSeconds": 300}]}}}, Outcome.FAIL,
      ("its node n1 does not answer: Ready is Unknown since 2026-12-01T00:00:00Z "
-      "(NodeStatusUnknown); Kubernetes stops its pod 300 s after that")),
+      "(NodeStatusUnknown); Kubernetes deletes its pod at 2026-12-01T00:05:00Z")),
     ("source-node", vmi(),
      {"source_node": lost(type="Ready", status="False", reason="KubeletNotReady")}, Outcome.FAIL,
      "its node n1 does not answer: Ready is False (KubeletNotReady)"),
