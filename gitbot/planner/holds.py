@@ -112,6 +112,13 @@ def bystanders(
     return may
 
 
+def departed(board: PlanState) -> Mapping[NamespacedName, frozenset[str]]:
+    """The nodes of the snapshot that earlier goals of the plan made VMs leave."""
+    homes = board.facts.homes
+    moved = ((vm, homes.get(vm, node)) for vm, node in board.transit.moved())
+    return {vm: frozenset({home}) for vm, home in moved if home != board.place(vm)}
+
+
 def asked_vms(problem: PlacementProblem) -> Mapping[NamespacedName, Request]:
     """The VMs that requests and ways home name, each with one of these. Healings leave them."""
     found: dict[NamespacedName, Request] = {}

@@ -56,13 +56,15 @@ class Task:
     """VMs that may move together.
 
     `wishes` say where a VM goes to be content, `aside` where it goes to make room (None: not
-    allowed). `others`: whether VMs may step aside that nobody asked for.
+    allowed). `others`: whether VMs may step aside that nobody asked for. `departed`: the nodes that
+    earlier goals made VMs leave; making room takes no VM back.
     """
 
     content: Content
     wishes: Mapping[NamespacedName, TargetPolicy]
     aside: TargetPolicy | None = None
     others: Callable[[NamespacedName], bool] = no_vm
+    departed: Content = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,7 @@ def heal_rule(
         wish=TargetPolicy(closed=closed),
         others=no_vm if calm else holds.bystanders(board, [request], late),
         wide=wide,
+        departed=holds.departed(board),
     )
     steps, proven = healing.best()
     with board.trial(steps):
@@ -182,6 +183,7 @@ class _Healing:
     wish: TargetPolicy
     others: Callable[[NamespacedName], bool]
     wide: bool
+    departed: Content
     kinds: dict[NamespacedName, object] = field(default_factory=dict)
 
     def best(self) -> tuple[tuple[Step, ...], bool]:
@@ -229,6 +231,8 @@ class _Healing:
             found = self._search(movers, below)
             known[asked] = below, found
         path = found.path if found.cost < below else None
+        # A way that takes VMs back might be shorter, so nothing is proven then.
+        every = every and self.departed.keys().isdisjoint(movers)
         return Found(path=path, proven=found.proven and every)
 
     def _search(self, movers: Sequence[NamespacedName], below: Cost) -> Found:
@@ -237,7 +241,9 @@ class _Healing:
         if rule.maximum is None:
             at_least = partial(_least, rule)
         leg = SearchPhase(
-            offers=lambda _: ((self.wish, frozenset()),), undone=undone, at_least=at_least
+            offers=lambda vm: ((self.wish, self.departed.get(vm, _NOWHERE)),),
+            undone=undone,
+            at_least=at_least,
         )
         return shortest(
             board,
@@ -280,7 +286,11 @@ class _Healing:
             for vm in set(concerned(breaches)).intersection(self.movers)
             for after, nodes in gains(vm)
         )
-        steps = (board.best(vm, self.wish, mask_of(board, nodes)) for _, _, vm, nodes in ranks)
+        masks = (
+            (vm, mask_of(board, {*nodes} - self.departed.get(vm, _NOWHERE)))
+            for _, _, vm, nodes in ranks
+        )
+        steps = (board.best(vm, self.wish, mask) for vm, mask in masks)
         return tuple(islice(filter(None, steps), 1))
 
     def _with_room_made(self) -> tuple[Step, ...]:
@@ -294,9 +304,14 @@ class _Healing:
             return ()
         gains = self._gains(places, breaches)
         for vm in sorted(vms, key=lambda vm: (board.memory(vm), vm)):
-            content = {vm: frozenset(node for _, nodes in gains(vm) for node in nodes)}
+            wanted = frozenset(node for _, nodes in gains(vm) for node in nodes)
+            content = {vm: wanted - self.departed.get(vm, _NOWHERE)}
             task = Task(
-                content=content, wishes={vm: self.wish}, aside=self.wish, others=self.others
+                content=content,
+                wishes={vm: self.wish},
+                aside=self.wish,
+                others=self.others,
+                departed=self.departed,
             )
             with board.trial():
                 chains = Chains(board, task, wide=self.wide)

@@ -42,6 +42,7 @@ def return_home(board: PlanState, goal: ReturnHome, closed: Closed, late: Late) 
         wishes=wishes,
         aside=TargetPolicy(closed=closed),
         others=holds.bystanders(board, [request], late),
+        departed=holds.departed(board),
     )
     solved = solve(board, task)
     with board.trial(solved.steps):

@@ -36,7 +36,13 @@ def move_vms(board: PlanState, goals: Sequence[MoveVms], closed: Closed, late: L
         for vm, goal in owners.items()
     }
     others = holds.bystanders(board, [goal.request for goal in owners.values()], late)
-    task = Task(content=content, wishes=wishes, aside=TargetPolicy(closed=closed), others=others)
+    task = Task(
+        content=content,
+        wishes=wishes,
+        aside=TargetPolicy(closed=closed),
+        others=others,
+        departed=holds.departed(board),
+    )
     solved = _solved(board, task)
     with board.trial(solved.steps):
         found.extend(

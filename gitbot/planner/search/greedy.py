@@ -112,6 +112,8 @@ def _exact(board: PlanState, task: Task, best: Solved) -> Solved:
     movers, every = movers_of(board, sorted(task.content), others)
     if len(movers) * len(board.nodes) > SMALL:
         return best
+    # A way that takes VMs back might be shorter, so nothing is proven then.
+    every = every and task.departed.keys().isdisjoint(movers)
     found = shortest(
         board,
         movers,
@@ -151,13 +153,16 @@ def leg_of(board: PlanState, task: Task) -> SearchPhase:
 
 
 _NOWHERE = frozenset({""})
+_NONE: frozenset[str] = frozenset()
 
 
 def _offers(vm: NamespacedName, task: Task) -> Sequence[Offer]:
     """Where the VM is content, then where it makes room for the others."""
-    content = task.content.get(vm, frozenset())
-    offers: list[Offer] = [(task.wishes[vm], frozenset())] if content else []
-    return offers if task.aside is None else [*offers, (task.aside, content)]
+    content = task.content.get(vm, _NONE)
+    offers: list[Offer] = [(task.wishes[vm], _NONE)] if content else []
+    if task.aside is None:
+        return offers
+    return [*offers, (task.aside, content | task.departed.get(vm, _NONE))]
 
 
 def solve_greedily(board: PlanState, task: Task, *, keep: bool = False) -> Solved:
