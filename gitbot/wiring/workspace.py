@@ -188,6 +188,7 @@ def open_shell(
 
     name = workspace.settings.forge.base_branch
     opened = workspace.cluster(cluster)
+    own = workspace.settings.cluster(cluster)
     shell = RunContext(
         cluster_name=cluster,
         base_branch=name,
@@ -210,6 +211,7 @@ def open_shell(
         reading=read_apart,
         plan_apart=plan_problem_apart,
         clusters=tuple(item.name for item in workspace.settings.clusters),
+        zone=(own.time_zone if own is not None else None) or "UTC",
     )
     guarded = GuardedLedgerStore(store=workspace.ledger, missing=lambda: missing_branch(shell))
     return replace(shell, ledger_store=guarded)

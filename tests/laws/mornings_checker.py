@@ -351,7 +351,9 @@ class Answer:
             if vm[0] == namespace and match <= self.vmis[vm]["metadata"]["labels"].items()
         ]
         if "nodeAffinity" in spec:
-            return sum(any("disk" not in labels.get(node, ()) for node in nodes) for nodes in members)
+            return sum(
+                any("disk" not in labels.get(node, ()) for node in nodes) for nodes in members
+            )
         if "maxPerDomain" not in spec:
             return None
         domains = Counter(

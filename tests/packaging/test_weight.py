@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 8_221,
     "audit": 1_816,
     "calendar": 1_529,
-    "cli": 8_934,
+    "cli": 8_993,
     "constraints": 11_223,
     "documents": 2_500,
     "errors": 109,
@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_087,
     "model": 3_625,
-    "planner": 7_726,
+    "planner": 7_762,
     "policy": 4_100,
     "ports": 593,
     "published": 2_003,
@@ -32,8 +32,8 @@ ROOMS = {
     "settings": 681,
     "simulation": 9_006,
     "snapshot": 2_555,
-    "wiring": 1_220,
-    "workflows": 14_774,
+    "wiring": 1_222,
+    "workflows": 14_809,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

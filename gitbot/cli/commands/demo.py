@@ -87,6 +87,11 @@ def _serve(made: Stage, stop: _Stop, *, factor: int, first_steps: bool) -> None:
     click.echo(f"Its folder is {made.folder}: clone/ has the intents, placement.git is the forge.")
     if first_steps:
         _first_steps(made)
+    else:
+        click.echo(
+            "gitbot starts nothing where the clock differs; to use it, start a cluster with yours:"
+        )
+        click.echo(f"  {_program()} demo --serve --no-story --factor 1\n")
     click.echo("Ctrl-C (or SIGTERM) stops it.")
     sys.stdout.flush()
     runner = made.runner(factor=factor, monotonic=time.monotonic)

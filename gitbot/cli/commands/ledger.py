@@ -34,6 +34,7 @@ _MORE = {
     "note": "NOTE",
 }
 _COLUMNS = ("time", "state", "request", "vm", "from", "to", "landed", "by", "reason")
+_MOVE_COLUMNS = ("vm", "from", "to", "took", "state", "by", "pull request", "why", "request")
 # of -o csv, after those above: who wrote, reviewed and merged what
 _AUDITED = ("author", "approvers", "merger", "pullRequest", "commit", "digest", "migration")
 
@@ -44,7 +45,7 @@ def ledger() -> None:
 
 
 @ledger.command("show")
-@click.option("--since", metavar="TIME", help="From this time on: a time, or P90D before now.")
+@click.option("--since", metavar="TIME", help="From this time on: a time, or 90d before now.")
 @click.option("--until", metavar="TIME", help="Before this time.")
 @click.option("--vm", default="", metavar="NAME", help="NAME or NAMESPACE/NAME of a VM.")
 @click.option("--node", default="", metavar="NAME", help="Moves from or to this node.")
@@ -62,12 +63,20 @@ def show(
     scope: Scope,
     **wanted: str | None,
 ) -> int:
-    """Who moved what and why.
+    """Who moved what and why: a row for each move, in the cluster's time, as of its last entry.
+
+    With --all, and in csv, json and yaml, it shows each entry.
 
     -l reads the labels of the VMIs from the cluster as it is now: VMs that are gone have none.
     """
     from gitbot.model.text.wording import nearest  # noqa: PLC0415 - keeps --help quick
-    from gitbot.workflows.ask import Query, history, of_labels, unknown_names  # noqa: PLC0415
+    from gitbot.workflows.ask import (  # noqa: PLC0415
+        Query,
+        history,
+        moves_of,
+        of_labels,
+        unknown_names,
+    )
 
     query = Query(
         since=read_since(wanted["since"], SystemClock().now()) if wanted["since"] else 0,
@@ -86,8 +95,13 @@ def show(
         events = history(whole, shell.cluster_name, query)
         if scope.labels is not None:
             events = of_labels(events, shell.cluster.snapshot(), scope.labels)
-    click.echo(_shown(events, output), nl=False)
-    for word, known in unknown_names(whole, shell.cluster_name, query):
+        name, zone = shell.cluster_name, shell.zone
+    if output in ("table", "wide") and not everything:
+        shown = _rows_of_moves(moves_of(whole, events), zone, wide=output == "wide")
+    else:
+        shown = _shown(events, output)
+    click.echo(shown, nl=False)
+    for word, known in unknown_names(whole, name, query):
         near = nearest(word, known)
         say(f"no entry names {word}{f'; did you mean {near}?' if near else ''}", err=True)
     return 2 if stale else 0
@@ -158,6 +172,50 @@ def adopt(where: dict[str, str], former: str, as_new: bool) -> int:
     return 0
 
 
+def _rows_of_moves(moves: Sequence[Sequence[LedgerEvent]], zone: str, *, wide: bool) -> str:
+    from gitbot.reports import columns  # noqa: PLC0415 - keeps --help quick
+
+    head = [f"TIME ({zone})", *map(str.upper, _MOVE_COLUMNS)]
+    more = [key for key in _MORE if key not in ("pullRequest", "note")] if wide else []
+    rows = [_row_of_move(lines, zone, more) for lines in moves]
+    return columns([*head, *(_MORE[key] for key in more)], rows) or "no move\n"
+
+
+def _row_of_move(lines: Sequence[LedgerEvent], zone: str, more: Sequence[str]) -> list[str]:
+    """Each field of the newest line that has it; the reason of the intent, and of the state."""
+    from gitbot.calendar import format_duration, local_text  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.ledger.events import MoveApproved  # noqa: PLC0415
+    from gitbot.published.ledger_lines import line_value  # noqa: PLC0415
+
+    known: dict[str, Any] = {"request": lines[-1].file}
+    value: Mapping[str, Any] = {}
+    for line in lines:
+        value = line_value(line)
+        known |= value
+    intent = next((line for line in lines if isinstance(line, MoveApproved)), None)
+    last = str(value.get("reason", "")) if lines[-1] is not intent else ""
+    return [
+        local_text(lines[-1].time, zone),
+        _cell(known.get("vm", "")),
+        _cell(known.get("from", "")),
+        _cell(known.get("landed") or known.get("to", "")),
+        format_duration(known["seconds"]) if known.get("seconds") else "",
+        ": ".join(filter(None, (_state(lines[-1]), last))),
+        _cell(known.get("merger") or known.get("author", "")),
+        f"#{known['pullRequest']}" if known.get("pullRequest") else "",
+        ": ".join(filter(None, (intent.reason, intent.note))) if intent is not None else "",
+        _cell(known["request"]),
+        *(_cell(known.get(key, "")) for key in more),
+    ]
+
+
+def _state(event: LedgerEvent) -> str:
+    """An unknown event of a newer gitbot shows its state with a question mark."""
+    from gitbot.model.ledger.events import UnknownEvent  # noqa: PLC0415 - keeps --help quick
+
+    return f"{event.state}?" if isinstance(event, UnknownEvent) else str(event.state)
+
+
 def _shown(events: Sequence[LedgerEvent], output: str) -> str:
     from gitbot.published import published  # noqa: PLC0415 - keeps --help quick
     from gitbot.published.ledger_lines import LedgerEntryList, line_value  # noqa: PLC0415
@@ -190,14 +248,10 @@ def _cell(value: Any) -> str:
 
 
 def _row(event: LedgerEvent, line: Mapping[str, Any]) -> tuple[str, ...]:
-    """An unknown event of a newer gitbot shows its state with a question mark."""
-    from gitbot.model.ledger.events import UnknownEvent  # noqa: PLC0415 - keeps --help quick
-
-    unknown = isinstance(event, UnknownEvent)
     shown = ("vm", "from", "to", "landed")
     return (
         format_instant(event.time),
-        f"{event.state}?" if unknown else event.state,
+        _state(event),
         str(line.get("request", event.file)),
         *(str(line.get(key, "")) for key in shown),
         str(line.get("merger") or line.get("author", "")),

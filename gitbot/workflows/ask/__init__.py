@@ -10,7 +10,14 @@ from __future__ import annotations
 from gitbot.workflows.ask.dashboard import write_dashboard
 from gitbot.workflows.ask.doctor import Questions, cluster_checks, repository_checks, rights_checks
 from gitbot.workflows.ask.filter import status_in
-from gitbot.workflows.ask.history import Query, history, of_labels, unknown_names, verified
+from gitbot.workflows.ask.history import (
+    Query,
+    history,
+    moves_of,
+    of_labels,
+    unknown_names,
+    verified,
+)
 from gitbot.workflows.ask.ledger_metrics import ledger_metrics
 from gitbot.workflows.ask.listing import Listing, listing, name_of_row
 from gitbot.workflows.ask.maintenance import NodeStatus
@@ -41,6 +48,7 @@ __all__ = [
     "listing",
     "look_at_all",
     "missing_nodes",
+    "moves_of",
     "name_of_row",
     "node_awaited",
     "of_labels",

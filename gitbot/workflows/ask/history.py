@@ -11,7 +11,14 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.ledger.events import LedgerEvent, NodeChanged, RequestEvent, UnknownEvent
+from gitbot.model.ledger.events import (
+    LedgerEvent,
+    MoveApproved,
+    MoveChanged,
+    NodeChanged,
+    RequestEvent,
+    UnknownEvent,
+)
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.text.instants import FOREVER
 from gitbot.published.ledger_lines import line_value
@@ -50,6 +57,25 @@ def history(ledger: Ledger, cluster: str, query: Query) -> tuple[LedgerEvent, ..
         for event in ledger.events
         if event.cluster in ("", cluster) and _matches(event, query)
     )
+
+
+def moves_of(ledger: Ledger, events: Iterable[LedgerEvent]) -> list[list[LedgerEvent]]:
+    """All lines of each move that one of the events is about; what changed last is last.
+
+    All attempts belong to their move. An event about anything else is alone.
+    """
+    wanted = {_move_of(event) for event in events}
+    found: dict[object, list[LedgerEvent]] = {}
+    for event in ledger.events:
+        if (key := _move_of(event)) in wanted:
+            found.setdefault(key, []).append(event)
+    return sorted(found.values(), key=lambda lines: lines[-1].seq)
+
+
+def _move_of(event: LedgerEvent) -> object:
+    if isinstance(event, MoveApproved | MoveChanged):
+        return event.file, event.request, event.move
+    return event.seq
 
 
 def unknown_names(ledger: Ledger, cluster: str, query: Query) -> Iterator[tuple[str, list[str]]]:

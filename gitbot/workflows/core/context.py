@@ -49,7 +49,7 @@ class RunContext:
     signal asked the run to end; it records what it started, and starts nothing more. `executor` is
     this process's name in the ledger; `seconds` never steps back. `ledger_name` distinguishes this
     repository's ledger from others on the same cluster; `clusters` are all names of the
-    configuration. `reading` reads and `planning` plans
+    configuration; `zone` is the cluster's IANA time zone. `reading` reads and `planning` plans
     untrusted heads, `plan_apart` plans concerns (see `plan`); None: this process, without a limit.
     `followed` is `cluster`, if its snapshots are not lists of their own.
     """
@@ -71,6 +71,7 @@ class RunContext:
     executor: str = ""
     ledger_name: str = "ledger"
     clusters: tuple[str, ...] = ()
+    zone: str = "UTC"
     seconds: Callable[[], float] | None = None
     planning: Callable[..., Any] | None = None
     reading: Callable[..., Any] | None = None

@@ -1,15 +1,19 @@
 """`gitbot ledger show` encodes a line once to verify, once to choose and once to show it."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gitbot.model.ledger.events import LedgerEvent
+from gitbot.adapters.git.ledger_branch import GitLedgerStore
+from gitbot.model.ledger.events import LedgerEvent, MoveChanged, MoveState
 from gitbot.published import ledger_lines
 from gitbot.published.document import encoded
-from tests.unit.cli.desk import Desk, at_desk
+from tests.doubles.intents import REQUEST
+from tests.unit.cli.desk import Desk, at_desk, merge
+from tests.unit.cli.test_never_out_of_date import JUMP
 from tests.unit.cli.test_undo import record
 
 MOVE = ("customapp/jumpbox", "kni-worker2", "kni-worker3", "succeeded")
@@ -45,7 +49,40 @@ def test_each_line_is_encoded_once_for_each_purpose(
     assert counts == {1: 3, 2: 3}
 
 
+def rows_of(text: str) -> list[list[str]]:
+    return [re.split(r" {3,}", row) for row in text.splitlines()]
+
+
+def test_a_move_is_one_row_with_its_last_state(desk: Desk) -> None:
+    store = desk.loop.shell.ledger_store
+    assert isinstance(store, GitLedgerStore)
+    before = store.read()
+    first = before.events[0]
+    assert isinstance(first, MoveChanged)
+    failed = first.replace(state=MoveState.FAILED, reason="no target pod", seconds=95)
+    again = first.replace(time=first.time + 90, attempt=2, landed="kni-worker3", seconds=65)
+    store.append(before, (failed, again.replace(merger="alice", pull_request=7)), {})
+    heading, other, row = rows_of(desk.gitbot("ledger", "show").out)
+    place = ["customapp/jumpbox", "kni-worker2", "kni-worker3"]
+    assert heading[:5] == ["TIME (Europe/Madrid)", "VM", "FROM", "TO", "TOOK"]
+    assert other[:6] == ["Mon 2025-12-01 01:00:02", *place, "-", "succeeded"]
+    assert row[:6] == ["Mon 2025-12-01 01:01:31", *place, "1 min 5 s", "succeeded"]
+    assert row[6:] == ["alice", "#7", "-", "drain/racks/20261206T210000Z"]
+
+
+def test_a_row_has_the_reason_of_the_intent_and_that_of_its_state(desk: Desk) -> None:
+    desk.loop.commit({"jump.yaml": REQUEST.replace("spec:", "spec:\n  note: new disks")})
+    assert desk.gitbot("propose").code == 0
+    merge(desk, 1)
+    assert desk.gitbot("apply", "--max-runtime", "1").code in (0, 1)
+    assert desk.gitbot("cancel", JUMP, "--by", "ann", "--reason", "not today").code == 0
+    assert desk.gitbot("apply", "--max-runtime", "1").code in (0, 1)
+    row = rows_of(desk.gitbot("ledger", "show", "--reason", "disks").out)[-1]
+    assert row[5] == "withdrawn: the request was cancelled: not today (ann)"
+    assert row[-2:] == ["Maintenance: new disks", JUMP]
+
+
 def test_lines_of_another_time_are_only_verified(desk: Desk, counts: Counter[int]) -> None:
     said = desk.gitbot("ledger", "show", "--since", "2026-11-01T00:00:00Z")
-    assert (said.code, said.out) == (0, "no entry\n"), said.text
+    assert (said.code, said.out) == (0, "no move\n"), said.text
     assert counts == {1: 1, 2: 1}
