@@ -89,12 +89,17 @@ def json_text(document: Part) -> str:
 
 def sorted_bytes(form: object) -> bytes:
     """A form as JSON with sorted keys and no spaces."""
-    return msgspec.json.encode(form, order="sorted", enc_hook=_encoded)
+    return _SORTED.encode(form)
 
 
 def decoded(data: object, form: type[T]) -> T:
     """Plain JSON data as a form. Raises msgspec.ValidationError; `misfit` puts it into words."""
     return msgspec.convert(data, form, dec_hook=_decoded)
+
+
+def json_decoder(form: type[T]) -> msgspec.json.Decoder[T]:
+    """Reads bytes of JSON as a form. Its `decode` raises ValueError, also for what does not fit."""
+    return msgspec.json.Decoder(form, dec_hook=_decoded)
 
 
 @cache
@@ -148,11 +153,14 @@ def _encoded(value: object) -> object:
     raise NotImplementedError
 
 
+_SORTED = msgspec.json.Encoder(order="sorted", enc_hook=_encoded)
+
+
 def _decoded(form: type, value: Any) -> Any:
-    if issubclass(form, Instant):
-        return form.read(value)
     if issubclass(form, RequestId):
         return RequestId.read(str(value))
+    if issubclass(form, Instant):
+        return form.read(value)
     raise NotImplementedError
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any, Literal, NoReturn, get_args
 
 import msgspec
@@ -41,7 +43,7 @@ from gitbot.model.ledger.events import (
     UnknownEvent,
     WindowBegun,
 )
-from gitbot.model.ledger.ledger import FORMAT_FILE, HOLD_FILE, place_of
+from gitbot.model.ledger.ledger import FORMAT_FILE, HOLD_FILE, SUFFIX, place_of
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.canonical import canonical_json
 from gitbot.model.text.instants import format_instant, parse_instant
@@ -50,6 +52,7 @@ from gitbot.published.document import (
     Instant,
     decoded,
     encoded,
+    json_decoder,
     json_schema,
     sorted_bytes,
     text_schema,
@@ -112,6 +115,9 @@ def line_digest(line: bytes) -> str:
 
 def decode_line(line: bytes, *, file: str, number: int) -> LedgerEvent:
     """Read line `number` (from 1) of a file. Raises LedgerError that names the place."""
+    usual = _usual_lines(file)(line)
+    if usual is not None:
+        return usual
     where = f"{file}:{number}"
     try:
         value = _plain(line)
@@ -127,6 +133,53 @@ def decode_line(line: bytes, *, file: str, number: int) -> LedgerEvent:
     if canonical != line:
         raise LedgerError(f"{where}: not canonical JSON", hint="was it written by hand?")
     return event
+
+
+class _UsualLines:
+    """Reads the lines of a file as gitbot writes them, without the detour over plain data.
+
+    It accepts a line only if its event, written again, gives the same bytes. An event has a file
+    and seconds where a line has no file and a text, so these two are exchanged in both directions.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._decoders = _usual_decoders(file.partition("/")[0])
+        self._own = b'"file":%s' % sorted_bytes(file)
+        self._written = self._own + b","
+
+    def __call__(self, line: bytes) -> KnownEvent | None:
+        """The event; None for a line of another form, whether it is a good one or not."""
+        head, _, tail = line.rpartition(b'","time":"')
+        decode = self._decoders.get(head[head.rfind(b'"') + 1 :])
+        if decode is None or tail[20:21] != b'"' or tail[-1:] != b"}":
+            return None
+        body = b'%s","time":%s%s' % (head, _seconds(tail[:20]), tail[21:-1])
+        try:
+            event = decode(b"%s,%s}" % (body, self._own))
+        except (ValueError, RecursionError):  # also msgspec.ValidationError
+            return None
+        written = sorted_bytes(event).replace(self._written, b"", 1)
+        return event if written == body + b"}" else None
+
+
+_usual_lines = lru_cache(maxsize=64)(_UsualLines)
+
+
+@cache
+def _usual_decoders(family: str) -> Mapping[bytes, Callable[[bytes], KnownEvent]]:
+    known = _FAMILIES.get(family, {})
+    decoders = {form: json_decoder(form).decode for form in known.values()}
+    return {state.encode(): decoders[form] for state, form in known.items()}
+
+
+@lru_cache(maxsize=32_768)
+def _seconds(text: bytes) -> bytes:
+    """The seconds of a time that is written as gitbot writes it; empty for any other."""
+    try:
+        seconds = parse_instant(text.decode("ascii"))
+    except ValueError:
+        return b""
+    return b"%d" % seconds if format_instant(seconds).encode() == text else b""
 
 
 def _plain(line: bytes) -> Any:
@@ -194,12 +247,11 @@ def _must_be_newer(error: str, where: str) -> None:
 
 def chain(last: LedgerEvent | None, events: Iterable[KnownEvent]) -> tuple[KnownEvent, ...]:
     """The events with `seq` and `previous`, as successors of the last event of the ledger."""
-    seq, previous = (last.seq, line_digest(encode_event(last))) if last else (0, GENESIS)
+    seq, previous = _next(last)
     chained = []
     for event in events:
-        seq += 1
         linked = msgspec.structs.replace(event, seq=seq, previous=previous)
-        previous = line_digest(encode_event(linked))
+        seq, previous = _next(linked)
         chained.append(linked)
     return tuple(chained)
 
@@ -212,10 +264,12 @@ def verify(events: Iterable[LedgerEvent]) -> tuple[Finding, ...]:
     return _verify((event, encode_event(event)) for event in events)
 
 
-def _verify(events: Iterable[tuple[LedgerEvent, bytes]]) -> tuple[Finding, ...]:
-    """As `verify`, for events with their lines."""
+def _verify(
+    events: Iterable[tuple[LedgerEvent, bytes]], last: LedgerEvent | None = None
+) -> tuple[Finding, ...]:
+    """As `verify`, for events with their lines, as successors of the last event before them."""
     findings = []
-    expected, previous = 1, GENESIS
+    expected, previous = _next(last)
     for event, line in events:
         if not event.file.startswith(place := place_of(event)):
             findings.append(_broken(event, f"line {event.seq} belongs in {place}"))
@@ -225,6 +279,11 @@ def _verify(events: Iterable[tuple[LedgerEvent, bytes]]) -> tuple[Finding, ...]:
             findings.append(_broken(event, f"line {event.seq} does not follow the line before it"))
         expected, previous = event.seq + 1, line_digest(line)
     return tuple(findings)
+
+
+def _next(last: LedgerEvent | None) -> tuple[int, str]:
+    """`seq` and `previous` of the line after the last event of a ledger."""
+    return (last.seq + 1, line_digest(encode_event(last))) if last else (1, GENESIS)
 
 
 def _broken(event: LedgerEvent, message: str) -> Finding:
@@ -237,27 +296,55 @@ def _broken(event: LedgerEvent, message: str) -> Finding:
     )
 
 
-def read_files(files: Mapping[str, bytes]) -> tuple[LedgerEvent, ...]:
-    """All events of the `.jsonl` files, verified, by `seq`. Raises LedgerError if damaged."""
-    events: list[tuple[LedgerEvent, bytes]] = []
-    for file, content in files.items():
-        if not file.endswith(".jsonl"):
-            continue
-        if content and not content.endswith(b"\n"):
-            raise LedgerError(f"{file}: the last line is cut off", hint=_COMPARE)
-        lines = content.split(b"\n")[:-1]
-        try:
-            events += [
-                (decode_line(line, file=file, number=number), line)
-                for number, line in enumerate(lines, 1)
-            ]
-        except LedgerError as error:
-            raise LedgerError(str(error), hint=_COMPARE) from error
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownLines:
+    """Files of the ledger, and the events that they hold: verified, or written by gitbot."""
+
+    files: Mapping[str, bytes]
+    events: tuple[LedgerEvent, ...]
+
+
+def read_files(
+    files: Mapping[str, bytes], *, known: KnownLines | None = None
+) -> tuple[LedgerEvent, ...]:
+    """All events of the `.jsonl` files, verified, by `seq`. Raises LedgerError if damaged.
+
+    If the files begin with all bytes of the `known` ones, only the lines after them are read.
+    """
+    told = {file: content for file, content in files.items() if file.endswith(SUFFIX)}
+    before: Mapping[str, bytes] = {}
+    former: tuple[LedgerEvent, ...] = ()
+    if known is not None and _has_grown(told, known.files):
+        before, former = known.files, known.events
+    events = [
+        item
+        for file, content in told.items()
+        if content is not before.get(file)
+        for item in _read_lines(file, content, before.get(file, b""))
+    ]
     events.sort(key=lambda item: item[0].seq)
-    findings = _verify(events)
+    findings = _verify(events, former[-1] if former else None)
     if findings:
         raise LedgerError(str(findings[0]))
-    return tuple(event for event, _ in events)
+    return (*former, *(event for event, _ in events))
+
+
+def _has_grown(files: Mapping[str, bytes], before: Mapping[str, bytes]) -> bool:
+    """Whether each file that was there before still begins with all its lines."""
+    lines = ((file, content) for file, content in before.items() if file.endswith(SUFFIX))
+    return all(files.get(file, b"").startswith(content) for file, content in lines)
+
+
+def _read_lines(file: str, content: bytes, before: bytes) -> Iterator[tuple[LedgerEvent, bytes]]:
+    """The events of a file, and their lines, after those before."""
+    if content and not content.endswith(b"\n"):
+        raise LedgerError(f"{file}: the last line is cut off", hint=_COMPARE)
+    lines = content[len(before) :].split(b"\n")[:-1]
+    try:
+        for number, line in enumerate(lines, before.count(b"\n") + 1):
+            yield decode_line(line, file=file, number=number), line
+    except LedgerError as error:
+        raise LedgerError(str(error), hint=_COMPARE) from error
 
 
 def append_lines(content: bytes, events: Iterable[LedgerEvent]) -> bytes:

@@ -12,11 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from gitbot.adapters.git.ledger_branch import BRANCH
 from gitbot.simulation.http import write_kubeconfig
 from tests.bench.bench_process import STARTER
 from tests.bench.full_objects import full_objects
@@ -115,11 +116,16 @@ class Bench:
 
 
 @contextmanager
-def bench(nodes: int) -> Iterator[Bench]:
-    """A cluster of that many nodes, after a first pass that published and recorded what is new."""
+def bench(nodes: int, *, ledger: Mapping[str, bytes] | None = None) -> Iterator[Bench]:
+    """A cluster of that many nodes, after a first pass that published and recorded what is new.
+
+    `ledger` are the files of the ledger before that pass.
+    """
     with tempfile.TemporaryDirectory() as name, SyntheticApi(full_objects(nodes)) as api:
         folder = Path(name)
         tree = _repository(folder, rules=nodes * 6 // 5)
+        if ledger is not None:
+            push_ledger(folder / "origin.git", ledger)
         write_kubeconfig(folder / "kubeconfig", server=api.url, context="prod")
         found = Bench(tree=tree, api=api)
         found.cost("reconcile")
@@ -139,6 +145,16 @@ def _repository(folder: Path, *, rules: int) -> Path:
     git("commit", "-q", "-m", "Rules", at=tree)
     git("push", "-q", "origin", "HEAD:main", at=tree)
     return tree
+
+
+def push_ledger(origin: Path, files: Mapping[str, bytes]) -> None:
+    """Make the ledger's branch of a bare repository, in one commit."""
+    head = f"commit refs/heads/{BRANCH}\ncommitter gitbot <gitbot@example.com> 1764000000 +0000\n"
+    parts = [head.encode(), b"data 6\nLedger\n"]
+    for path, data in files.items():
+        parts.append(b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(data), data))
+    command = ["git", f"--git-dir={origin}", "fast-import", "--quiet"]
+    subprocess.run(command, input=b"".join(parts), check=True)
 
 
 def git(*words: str, at: Path) -> None:

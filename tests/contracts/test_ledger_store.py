@@ -93,6 +93,36 @@ def test_a_line_written_by_hand_is_found(bare: Path, tmp_path: Path) -> None:
         store(bare, tmp_path / "c").read()
 
 
+def test_only_lines_and_files_that_are_new_are_read_again(bare: Path, tmp_path: Path) -> None:
+    one, two = store(bare, tmp_path / "a"), store(bare, tmp_path / "b")
+    lines = tuple(event(number) for number in range(1, 40))
+    first = one.append(one.read(), lines, {"sha256:aa": b"{}"})
+    known = two.read()
+    one.append(first, (StopSet(file=HOLD_FILE, time=2_000),), {})
+    grown = two.read()
+    assert [line.seq for line in grown.events] == list(range(1, 41))
+    assert all(before is now for before, now in zip(known.events, grown.events, strict=False))
+    assert grown.plans["sha256:aa"] is known.plans["sha256:aa"]
+
+
+def test_a_former_line_that_changed_is_found_by_who_knows_it(bare: Path, tmp_path: Path) -> None:
+    one = store(bare, tmp_path / "a")
+    first = one.append(one.read(), (event(1), event(2)), {})
+    repository = GitRepository.clone(str(bare), tmp_path / "b")
+    path = request_file("prod", RequestId.read("request/apps/db"))
+    lines = repository.read_blob(BRANCH, path)
+    assert lines is not None
+    repository.write_commit(
+        branch=BRANCH,
+        expected=first.head,
+        files={path: lines.replace(b"db-1", b"db-2", 1)},
+        message="m",
+        time=1,
+    )
+    with pytest.raises(LedgerError, match="damaged or was rewritten"):
+        one.read()
+
+
 def test_a_plan_is_removed_with_the_next_lines(bare: Path, tmp_path: Path) -> None:
     one, two = store(bare, tmp_path / "a"), store(bare, tmp_path / "b")
     first = one.append(one.read(), (event(1),), {"sha256:aa": b"{}", "sha256:bb": b"{}"})

@@ -1,11 +1,13 @@
 """Laws of the ledger: lines read back, the chain notices changes, folds are deterministic."""
 
 import string
+from collections.abc import Mapping
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitbot.errors import LedgerError
 from gitbot.execution.request_records import fold_requests
 from gitbot.model.ledger.event_parts import MoveTerms, ProposalFile
 from gitbot.model.ledger.events import (
@@ -28,6 +30,7 @@ from gitbot.model.ledger.request_id import MigrationRequestId, OccurrenceId
 from gitbot.model.text.canonical import canonical_json
 from gitbot.model.text.instants import format_instant
 from gitbot.published.ledger_lines import (
+    KnownLines,
     append_lines,
     chain,
     decode_line,
@@ -122,10 +125,36 @@ def test_line_is_canonical_json(event: KnownEvent, text: str) -> None:
 @given(st.lists(EVENTS, max_size=6))
 def test_files_read_back_in_order(events: list[KnownEvent]) -> None:
     linked = chain(None, events)
+    assert read_files(_files(linked)) == linked
+
+
+@given(st.lists(EVENTS, min_size=1, max_size=8), st.integers(0, 8), st.data())
+def test_reading_only_new_lines_finds_what_reading_all_finds(
+    events: list[KnownEvent], at: int, data: st.DataObject
+) -> None:
+    linked = chain(None, events)
+    before, now = _files(linked[:at]), _files(linked)
+    file = data.draw(st.sampled_from(sorted(now)))
+    place = data.draw(st.integers(0, len(now[file]) - 1))
+    byte = bytes([data.draw(st.integers(0, 255))])
+    damaged = {**now, file: now[file][:place] + byte + now[file][place + 1 :]}
+    known = KnownLines(files=before, events=linked[:at])
+    assert read_files(now, known=known) == linked
+    assert _outcome(damaged, known) == _outcome(damaged, None)
+
+
+def _files(events: tuple[KnownEvent, ...]) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
-    for event in linked:
+    for event in events:
         files[event.file] = append_lines(files.get(event.file, b""), [event])
-    assert read_files(files) == linked
+    return files
+
+
+def _outcome(files: Mapping[str, bytes], known: KnownLines | None) -> object:
+    try:
+        return read_files(files, known=known)
+    except LedgerError:
+        return None  # the first fault that is named may be another one
 
 
 @given(st.lists(MOVES | APPROVED, max_size=12), st.integers(0, 12))

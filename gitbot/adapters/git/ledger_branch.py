@@ -10,7 +10,7 @@ from gitbot.errors import LedgerError
 from gitbot.model.ledger.events import KnownEvent
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.repository import Repository
-from gitbot.published.ledger_lines import append_lines, chain, line_value, read_files
+from gitbot.published.ledger_lines import KnownLines, append_lines, chain, line_value, read_files
 
 BRANCH = "gitbot/ledger"
 
@@ -38,8 +38,10 @@ class GitLedgerStore:
             )
         self._seen = head
         if head != self._ledger.head:
-            self._files = dict(self._repository.read_tree(head, bounded=False)) if head else {}
-            self._ledger = _ledger(head, self._files)
+            known = KnownLines(files=self._files, events=self._ledger.events)
+            files = dict(self._repository.read_tree(head, bounded=False)) if head else {}
+            self._ledger = _ledger(head, files, known)
+            self._files = files
         return self._ledger
 
     def append(
@@ -84,13 +86,13 @@ def read_ledger(repository: Repository, branch: str) -> Ledger:
     return _ledger(head, repository.read_tree(head, bounded=False)) if head else Ledger()
 
 
-def _ledger(head: str, files: Mapping[str, bytes]) -> Ledger:
+def _ledger(head: str, files: Mapping[str, bytes], known: KnownLines | None = None) -> Ledger:
     plans = {
         path.removeprefix("plans/").removesuffix(".json"): data
         for path, data in files.items()
         if path.startswith("plans/")
     }
-    return Ledger(events=read_files(files), plans=plans, head=head)
+    return Ledger(events=read_files(files, known=known), plans=plans, head=head)
 
 
 def _message(events: tuple[KnownEvent, ...]) -> str:

@@ -6,6 +6,7 @@ would walk all of them (a merge of one takes more than six gigabytes).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from gitbot.errors import RepositoryError
 MAX_FILES = 20_000
 MAX_BYTES = 64 * 1024 * 1024
 
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _PARTIAL = "in a partial clone: git fetch --refetch --no-filter"  # gitbot fetches nothing into it
 _REFUSED_MODES = {
     "120000": "a symbolic link",
@@ -71,7 +73,7 @@ def _checked_path(raw: bytes) -> str:
         path = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RepositoryError(f"the path {raw!r} is not UTF-8") from error
-    if any(ord(character) < 32 or ord(character) == 127 for character in path):
+    if _CONTROL.search(raw):
         raise RepositoryError(f"the path {path!r} holds a control character")
     return path
 

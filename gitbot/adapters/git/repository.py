@@ -11,6 +11,7 @@ from pathlib import Path
 from gitbot.adapters.git.bounded_command import size_of_packs
 from gitbot.adapters.git.branches import FETCH, MIRROR, ONE_HEAD, Branches, not_answered
 from gitbot.adapters.git.objects import (
+    TreeEntry,
     commit_tree,
     list_tree,
     must_be_modest,
@@ -54,6 +55,7 @@ class GitRepository:
         self._trees: dict[
             tuple[str, str], Mapping[str, bytes]
         ] = {}  # the content of an id never changes
+        self._large: dict[str, bytes] = {}  # by id, of the last tree that was read without a bound
         self._known: set[str] = set()  # ids of commits that were found
         self._reaches = lru_cache(_ANSWERS_KEPT)(self._ask_reaches)
         self._added = lru_cache(_ANSWERS_KEPT)(self._ask_added)
@@ -186,12 +188,22 @@ class GitRepository:
         found = self._trees.get((identity, prefix))
         if found is None:
             entries = list_tree(self._git, identity, prefix, bounded=bounded)
+            if not bounded:
+                return self._grown(entries)
             contents = read_blobs(self._git, tuple(entry.id for entry in entries))
             found = {entry.path: contents[entry.id] for entry in entries}
             if len(self._trees) >= _TREES_KEPT:
                 self._trees.pop(next(iter(self._trees)))
             self._trees[identity, prefix] = found
         return found
+
+    def _grown(self, entries: tuple[TreeEntry, ...]) -> Mapping[str, bytes]:
+        """The contents of a tree without a bound. Only its last state is kept, by ids of blobs."""
+        known = self._large
+        ids = (entry.id for entry in entries if entry.id not in known)
+        added = read_blobs(self._git, tuple(ids))
+        self._large = {it.id: added[it.id] if it.id in added else known[it.id] for it in entries}
+        return {entry.path: self._large[entry.id] for entry in entries}
 
     def read_blob(self, rev: str, path: str) -> bytes | None:
         return self.read_tree(rev, path).get(path)

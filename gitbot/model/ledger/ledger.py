@@ -7,7 +7,7 @@ Files of the branch: `requests/<cluster>/<id>.jsonl`, `nodes/<cluster>/<window>/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gitbot.model.grouping import grouped
@@ -43,6 +43,7 @@ FORMAT_FILE = "format.jsonl"
 FORMAT = 1
 """The newest format of the ledger that this gitbot knows; a ledger that says nothing has 1."""
 SUFFIX = ".jsonl"
+_CLASSES = "classes"
 
 
 class _Asked:
@@ -63,9 +64,19 @@ class _Asked:
                     answers[SUFFIX] = grouped((event.file, event) for event in events)
                 found = [e for e in answers[SUFFIX].get(place, ()) if isinstance(e, kind)]
             else:
-                found = [e for e in events if isinstance(e, kind) and e.file.startswith(place)]
+                found = [e for e in self._of_kind(events, kind) if e.file.startswith(place)]
             answers[kind, place] = tuple(found)
         return answers[kind, place]
+
+    def _of_kind(self, events: tuple[LedgerEvent, ...], kind: Any) -> Iterable[LedgerEvent]:
+        """The events of a kind, by one scan for all kinds: most have no event, or one class."""
+        _, answers = self._last
+        if _CLASSES not in answers:
+            answers[_CLASSES] = grouped((type(event), event) for event in events)
+        classes = {known for known in answers[_CLASSES] if issubclass(known, kind)}
+        if len(classes) > 1:
+            return (event for event in events if type(event) in classes)
+        return next((answers[_CLASSES][only] for only in classes), ())
 
 
 _asked = _Asked()
