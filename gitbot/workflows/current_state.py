@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gitbot.execution.executor_types import Steps
 from gitbot.execution.next_steps import next_steps
 from gitbot.intents import Intent, MaintenanceWindowSpec
-from gitbot.kubernetes.objects import name_of
+from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.problem import PlacementProblem
@@ -73,7 +74,8 @@ def read_current_state(
     elif snapshot is None:
         snapshot, now = shell.cluster.snapshot(), shell.clock.now()
     approvals = read_approvals(shell, base, ledger)
-    stop = why_nothing_starts(shell, ledger, anchor, ask_cluster=not unread)
+    there = snapshot.of("VirtualMachineInstanceMigration")
+    stop = why_nothing_starts(shell, ledger, anchor, migrations=there, ask_cluster=not unread)
     view = base.view(snapshot, ledger, approvals.approved, now=now, stop=stop)
     return CurrentState(
         base=base,
@@ -88,15 +90,20 @@ def read_current_state(
 
 
 def why_nothing_starts(
-    shell: RunContext, ledger: Ledger, anchor: Anchor | None = None, *, ask_cluster: bool = True
+    shell: RunContext,
+    ledger: Ledger,
+    anchor: Anchor | None = None,
+    *,
+    migrations: Iterable[KubernetesObject] = (),
+    ask_cluster: bool = True,
 ) -> str:
     """What `apply` would say: ledger, anchors, flags, clocks. Raises ForgeError."""
     # an anchor never lies ahead of the ledger that is read after it; this one was read before
     stop = outdated(ledger, shell.cluster_name)
     if not stop:
         anchor = anchor or read_anchor(shell, ask_cluster=ask_cluster)
-        if anchor.stop(ledger):
-            stop = anchor.stop(shell.ledger_store.read())
+        if anchor.stop(ledger, migrations):
+            stop = anchor.stop(shell.ledger_store.read(), migrations)
     stop = stop or ledger_stop(ledger, shell.cluster_name) or forge_skew(shell)
     return stop or (cluster_stop(shell) if ask_cluster else "")
 

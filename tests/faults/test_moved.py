@@ -6,14 +6,17 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gitbot.errors import ClusterError, ClusterForbidden, LedgerError, UsageError
+from gitbot.execution.cluster_facts import LEDGER
 from gitbot.model.ledger.events import ClusterIdentified
 from gitbot.model.ledger.ledger import Ledger
-from gitbot.workflows.apply import apply
-from gitbot.workflows.ask import status
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.workflows.apply import apply, resume
+from gitbot.workflows.ask import status, verified
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.ledger.adopt import adopt
 from gitbot.workflows.ledger.anchor import known_name, missing_branch
 from gitbot.workflows.ledger.guarded_store import GuardedLedgerStore
+from gitbot.workflows.watch import reconcile
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.moves import a_move
 from tests.doubles.stage import Stage, a_plan
@@ -31,8 +34,8 @@ class World:
     others: tuple[str, ...] = field(default=())
 
     @classmethod
-    def begin(cls) -> "World":
-        stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+    def begin(cls, *, vms: tuple[str, ...] = ("one",)) -> "World":
+        stage = Stage.of(nodes={"a": "east", "c": "west"}, vms=dict.fromkeys(vms, "a"))
         stage.approve(a_plan(a_move("one", "a", "c")))
         world = cls(stage=stage)
         assert apply(world.shell).states == {"succeeded": 1}
@@ -116,6 +119,117 @@ def test_a_finished_request_never_fires_again(happens: tuple[Callable[[World], N
     assert world.creates() == 1
 
 
+def lose_right(world: World) -> None:
+    """The cluster never had an anchor: gitbot may not write one."""
+    world.stage.cluster.trouble = no_right_to_the_anchor
+    world.stage.cluster.anchors.clear()
+
+
+def lose_forge_anchor(world: World) -> None:
+    world.stage.forge._checks.clear()
+
+
+UNANCHORED = [
+    (fork, lose_namespace),
+    (fork, lose_right),
+    (rename, fork, lose_namespace),
+    (rename, fork, lose_right),
+    (restore, lose_namespace, lose_forge_anchor),
+    (restore, lose_right, lose_forge_anchor),
+    (move, restore, lose_namespace, lose_forge_anchor),
+    (move, restore, lose_right, lose_forge_anchor),
+    (rename, move, restore, lose_namespace, lose_forge_anchor),
+]
+
+
+@pytest.mark.parametrize(
+    "happens", UNANCHORED, ids=lambda happens: "+".join(item.__name__ for item in happens)
+)
+def test_migrations_remember_what_ran_where_no_anchor_does(
+    happens: tuple[Callable[[World], None], ...],
+) -> None:
+    world = World.begin()
+    world.stage.cluster.instances["one"]["status"] = {"nodeName": "a", "phase": "Running"}
+    for happening in happens:
+        happening(world)
+    result = apply(world.shell)
+    assert (result.unsure, world.creates()) == (True, 1)
+    assert "db/gitbot-one-" in result.stop
+    assert status(world.shell).stop == result.stop
+    with pytest.raises(LedgerError, match="db/gitbot-one-"):
+        verified(world.shell)
+    assert reconcile(world.shell).applied.stop == result.stop
+    assert apply(world.shell).stop == result.stop, "until a person accepts it"
+    assert world.creates() == 1
+
+
+@pytest.mark.parametrize("loses", [lose_namespace, lose_right])
+def test_a_ledger_that_starts_over_is_adopted_once(loses: Callable[[World], None]) -> None:
+    world = World.begin()
+    fork(world)
+    loses(world)
+    still = apply(world.shell).standstill
+    assert still is not None
+    assert still.next_command == "gitbot ledger adopt"
+    assert adopt(world.shell).lines == 0
+    assert apply(world.shell).stop == ""
+    with pytest.raises(UsageError, match="nothing to adopt"):
+        adopt(world.shell)
+
+
+@pytest.mark.parametrize("loses", [lose_namespace, lose_right])
+def test_a_ledger_that_went_back_without_an_anchor_is_accepted_once(
+    loses: Callable[[World], None],
+) -> None:
+    world = World.begin()
+    for happening in (restore, loses, lose_forge_anchor):
+        happening(world)
+    assert "gitbot resume --accept-ledger" in apply(world.shell).stop
+    resume(world.shell, reason="", by="ana", accept_ledger=True)
+    assert any("no line names migration db/gitbot-one-" in line for line in world.stage.lines)
+    assert apply(world.shell).stop == ""
+    (noted,) = (it for it in world.stage.store.read().events if isinstance(it, ClusterIdentified))
+    assert noted.author == "ana"
+
+
+def test_what_a_live_copy_creates_stops_the_other_one() -> None:
+    """A copy with its ledger, whose cluster has no anchor: each sees what the other one creates."""
+    world = World.begin(vms=("one", "two"))
+    lose_right(world)
+    first, before = world.stage.store, world.stage.store.read()
+    copy = MemoryLedgerStore()
+    copy.append(Ledger(), before.events, before.plans)  # type: ignore[arg-type]
+    world.stage.store = copy
+    request = RequestId.read("request/db/two")
+    move = a_move("two", "a", "c", request=request, group=request)
+    world.stage.approve(a_plan(move), branch="again")
+    assert apply(world.shell).states == {"succeeded": 1}
+    world.stage.store = first
+    lose_forge_anchor(world)
+    assert "a copy of this repository is at work" in apply(world.shell).stop
+
+
+def test_no_ledger_begins_beside_migrations() -> None:
+    world = World.begin()
+    lines = world.stage.store.read().events
+    fork(world)
+    lose_namespace(world)
+    guarded = GuardedLedgerStore(
+        store=world.stage.store, missing=lambda: missing_branch(world.shell)
+    )
+    with pytest.raises(LedgerError, match="the ledger has no line about prod"):
+        guarded.append(Ledger(), lines[:1], {})  # type: ignore[arg-type]
+
+
+def test_what_another_gitbot_created_stops_no_ledger_with_lines() -> None:
+    world = World.begin()
+    lose_right(world)
+    (migration,) = world.stage.cluster.migrations.values()
+    migration["metadata"]["annotations"][LEDGER] = "another"
+    migration["metadata"]["name"] = "gitbot-of-another"
+    assert apply(world.shell).stop == ""
+
+
 @pytest.mark.parametrize("happens", [(rename,), (move,), (rename, move), (rename, lose_namespace)])
 def test_an_adopted_ledger_goes_on(happens: tuple[Callable[[World], None], ...]) -> None:
     world = World.begin()
@@ -193,6 +307,7 @@ def test_a_second_cluster_of_the_configuration_is_no_rename() -> None:
     world.others = ("prod",)
     world.stage.cluster.anchors.clear()
     world.stage.cluster.uid = "uid-of-produccion"
+    world.stage.cluster.migrations.clear()
     assert apply(world.shell).stop == ""
 
 

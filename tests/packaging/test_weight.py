@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_006,
     "snapshot": 2_555,
     "wiring": 1_222,
-    "workflows": 14_809,
+    "workflows": 14_982,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -145,7 +145,7 @@ def resume(shell: RunContext, *, reason: str, by: str, accept_ledger: bool = Fal
             hint="it keeps everything stopped; run gitbot resume again",
         ) from error
     if accept_ledger:
-        accept_current_ledger(shell)
+        accept_current_ledger(shell, by=by)
     if remains is not None:
         what = f"half resumed: {LEDGER_PLACE} nothing stops any more, but the flag {CLUSTER_PLACE}"
         raise GitbotError(f"{what} remains: {flag or 'no reason'} ({remains.message})", hint=HOLDER)

@@ -24,6 +24,7 @@ from gitbot.workflows.core.stop_conditions import (
     observe_mode_reason,
     standstill,
 )
+from gitbot.workflows.ledger.anchor import Anchor
 from gitbot.workflows.ledger.writer import Journal
 
 OnLook = Callable[[ClusterSnapshot], None]
@@ -42,9 +43,10 @@ class PassState:
     unread: ForgeError | None  # why the forge could not be read; it is not read again in this pass
     approvals: Approvals
     ends_at: int
+    anchor: Anchor
     older: str = ""  # why the ledger cannot be trusted
+    compared: bool = False  # with what the cluster shows, at the first look
     anchored: str | None = ""  # the cluster's anchor of the ledger; None: it cannot be written
-    cluster_uid: str = ""
     known: ClusterSnapshot | None = None  # see `apply`
     approvals_key: tuple[str, int] = ("", 0)
     approvals_at: int = 0

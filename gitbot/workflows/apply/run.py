@@ -6,6 +6,7 @@ outcomes with the next step. If a pass is killed at any point, the next one fini
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum, auto
 
@@ -26,12 +27,18 @@ from gitbot.execution.executor_types import (
 )
 from gitbot.execution.next_steps import next_steps
 from gitbot.execution.request_records import fold_requests
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import RequestId
-from gitbot.workflows.apply.as_shown import FRESH, effect_as_shown, events_as_shown
+from gitbot.workflows.apply.as_shown import (
+    FRESH,
+    MIGRATION,
+    effect_as_shown,
+    events_as_shown,
+)
 from gitbot.workflows.apply.effects import (
     cordon,
     perform_effect,
@@ -205,12 +212,10 @@ def _begin(shell: RunContext, anchor: Anchor | None, *, ends_at: int) -> PassSta
         unread=unread,
         approvals=Approvals(approved=(), refused=()),
         ends_at=ends_at,
+        anchor=anchor,
         older=older,
         anchored=None if older else anchor.head,
-        cluster_uid=anchor.uid,
     )
-    if not older and not outdated(ledger, shell.cluster_name):
-        identify_cluster(shell, journal, anchor)
     run.anchored = write_cluster_anchor(shell, journal, run.anchored)
     if not older:
         mark_cluster(shell, anchor)
@@ -228,6 +233,8 @@ def _run_step(run: PassState, *, start: bool) -> _NextLook:
         return _NextLook.NOTHING
     run.stop = stop_reason(run, start=start)
     earlier, run.known = run.known, None
+    if earlier is not None and not _is_whole(run, earlier.of(MIGRATION)):
+        return _NextLook.NOTHING
     if earlier is not None and _is_idle(run, earlier):
         return _NextLook.NOTHING
     if shell.followed is not None:
@@ -239,7 +246,23 @@ def _run_step(run: PassState, *, start: bool) -> _NextLook:
     if doubt:  # an old or partial list would end moves that still run
         shell.say(f"looks again: {doubt}")
         return _NextLook.LOOK_SOON
+    if not _is_whole(run, view.migrations):
+        return _NextLook.NOTHING
+    if run.journal.ledger.head != ledger.head:
+        return _NextLook.LOOK_AT_ONCE  # the view is of the ledger before
     return _take_steps(run, view, ledger, looked)
+
+
+def _is_whole(run: PassState, migrations: Iterable[KubernetesObject]) -> bool:
+    """Whether the ledger knows what the cluster shows of gitbot; compared once in a pass."""
+    if run.compared:
+        return True
+    run.compared, journal = True, run.journal
+    if run.anchor.stop(journal.ledger, migrations):  # others may have announced them since
+        run.stop = run.older = run.anchor.stop(journal.read(), migrations)
+    if not run.older:
+        identify_cluster(run.shell, journal, run.anchor)
+    return not run.older
 
 
 def _take_steps(run: PassState, view: ExecutorInput, ledger: Ledger, looked: float) -> _NextLook:
@@ -255,7 +278,7 @@ def _take_steps(run: PassState, view: ExecutorInput, ledger: Ledger, looked: flo
     if not known or (steps.effects and is_stale_look(shell, view.now, looked)):
         return _NextLook.LOOK_SOON
     began, by = shell.timer(), gitbot_version()
-    steps = with_claims(steps, shell.clock.now(), version=by, cluster_uid=run.cluster_uid)
+    steps = with_claims(steps, shell.clock.now(), version=by, cluster_uid=run.anchor.uid)
     try:  # the ledger before the effects: an executor that loses the race has done nothing
         judged = to_write(run.approvals.judged, ledger, steps.events)
         lines = (with_last_event(shell, event) for event in steps.events)

@@ -35,7 +35,7 @@ from gitbot.workflows.core.stop_conditions import (
     outdated,
     standstill,
 )
-from gitbot.workflows.ledger.anchor import ADOPT, read_anchor
+from gitbot.workflows.ledger.anchor import ADOPT, known_migrations, read_anchor
 from gitbot.workflows.ledger.kept_plans import UNAPPROVED_BYTES, no_room, unapproved_bytes
 
 RBAC = "deploy/rbac"
@@ -123,7 +123,8 @@ def _anchor(shell: RunContext, *, ask_cluster: bool = True) -> Iterable[Check]:
     """The last line that the forge, or cluster and forge, know of the ledger."""
     name = "cluster/anchor" if ask_cluster else "ledger/anchor"
     anchor = read_anchor(shell, ask_cluster=ask_cluster)
-    missed = anchor.stop(shell.ledger_store.read())
+    there = known_migrations(shell, anchor) if ask_cluster else ()
+    missed = anchor.stop(shell.ledger_store.read(), there)
     if missed:
         moved = isinstance(missed, MovedStop)
         mend = f"mend name or context; or {ADOPT}"

@@ -23,7 +23,7 @@ from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.text.instants import FOREVER
 from gitbot.published.ledger_lines import line_value
 from gitbot.workflows.core.context import RunContext
-from gitbot.workflows.ledger.anchor import Anchor, read_anchor
+from gitbot.workflows.ledger.anchor import Anchor, known_migrations, read_anchor
 from gitbot.workflows.ledger.kept_plans import check_plans
 
 
@@ -44,9 +44,11 @@ class Query:
 def verified(shell: RunContext) -> tuple[Ledger, Anchor]:
     """The ledger and what its anchors say. Raises LedgerError if it is damaged, or went back."""
     anchor = read_anchor(shell)
+    there = known_migrations(shell, anchor)
     ledger = shell.ledger_store.read()
     check_plans(ledger)
-    if missed := anchor.moved(ledger) or anchor.missed(ledger):
+    missed = anchor.moved(ledger) or anchor.missed(ledger)
+    if missed := missed or anchor.forgotten(ledger, there):
         raise LedgerError(missed)
     return ledger, anchor
 

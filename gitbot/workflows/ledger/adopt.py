@@ -6,7 +6,7 @@ request stays finished. An anchor of the former address is marked: a copy that r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitbot.errors import ClusterError, ClusterForbidden, UsageError
 from gitbot.execution.ledger_folds import fold_clusters
@@ -14,6 +14,7 @@ from gitbot.model.ledger.events import KnownEvent, UnknownEvent
 from gitbot.model.ledger.ledger import HOLD_FILE, SUFFIX, Ledger
 from gitbot.published.ledger_lines import encode_event
 from gitbot.workflows.core.context import RunContext, base_head
+from gitbot.workflows.core.stop_conditions import MovedStop
 from gitbot.workflows.ledger.anchor import (
     CLUSTER,
     HANDED_OVER,
@@ -22,10 +23,12 @@ from gitbot.workflows.ledger.anchor import (
     Anchor,
     anchor_of,
     identified,
+    known_migrations,
     read_anchor,
     rollback_reason,
     write_forge_anchor,
 )
+from gitbot.workflows.ledger.guarded_store import unguarded
 from gitbot.workflows.ledger.writer import Journal, retried
 
 GRANT = "a cluster administrator gives it: deploy/rbac/optional-ledger-anchor"
@@ -51,10 +54,12 @@ def adopt(shell: RunContext, *, former: str = "", as_new: bool = False) -> Adopt
     cannot be written.
     """
     anchor = read_anchor(shell)
+    there = known_migrations(shell, anchor)
     ledger = shell.ledger_store.read()
     if anchor.trouble:
         raise ClusterError(anchor.trouble)
-    if not anchor.moved(ledger):
+    shell = replace(shell, ledger_store=unguarded(shell.ledger_store))
+    if not isinstance(anchor.stop(ledger, there), MovedStop):
         raise UsageError("the ledger is that of this cluster and repository: nothing to adopt")
     name = "" if as_new else _former(anchor, ledger, former)
     lines = retried(lambda: _copy(shell, name)) if name else 0

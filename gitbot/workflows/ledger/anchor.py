@@ -8,7 +8,7 @@ starts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypedDict
@@ -17,7 +17,7 @@ from gitbot.errors import ClusterError, ClusterForbidden, ClusterRefused, ForgeE
 from gitbot.execution.cluster_facts import is_own
 from gitbot.execution.ledger_folds import fold_clusters
 from gitbot.execution.request_records import fold_requests
-from gitbot.kubernetes.objects import annotations_of, name_of
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, name_of
 from gitbot.model.ledger.events import ClusterIdentified, LedgerEvent
 from gitbot.model.ledger.ledger import Ledger, cluster_file
 from gitbot.model.text.wording import shortened
@@ -27,10 +27,13 @@ from gitbot.ports.ledger import LedgerStore
 from gitbot.published.ledger_lines import encode_event, line_digest
 from gitbot.workflows.core.context import RunContext, base_head, status_name
 from gitbot.workflows.core.stop_conditions import LedgerStop, MovedStop, UnknownStop
-from gitbot.workflows.ledger.writer import Journal
+from gitbot.workflows.ledger.guarded_store import unguarded
+from gitbot.workflows.ledger.traces import announced_here, is_noted, unannounced, with_requests
+from gitbot.workflows.ledger.writer import Journal, retried
 
 ACCEPT = "gitbot resume --accept-ledger"
 ADOPT = "gitbot ledger adopt"
+AGAIN = "moves that it has forgotten may run again"
 CLUSTER = ".cluster"  # ends the key that says what a ledger calls the cluster
 UID = ".uid"  # ends the key that says which cluster that is
 HANDED_OVER = "adopted by "  # begins the anchor of a ledger that another one continues
@@ -69,8 +72,7 @@ def rollback_reason(ledger: Ledger, anchor: str, *, who: str = "the cluster") ->
     what = f"it ends at line {last}" if last < int(number) else "it has another line there"
     return (
         f"the ledger is not the one that gitbot wrote: {who} knows its line {number}, and "
-        f"{what}. Restore branch gitbot/ledger, or accept it as it is with `{ACCEPT}`: moves "
-        "that it has forgotten may run again"
+        f"{what}. Restore branch gitbot/ledger, or accept it as it is with `{ACCEPT}`: {AGAIN}"
     )
 
 
@@ -99,11 +101,36 @@ class Anchor:
     noted_uid: str = ""  # the UID that this ledger's entry is for
     clusters: tuple[str, ...] = ()  # all names of the configuration
 
-    def stop(self, ledger: Ledger) -> str:
-        """Why nothing may start on this ledger; "" if it may."""
+    def stop(self, ledger: Ledger, migrations: Iterable[KubernetesObject] = ()) -> str:
+        """Why nothing may start on this ledger; "" if it may.
+
+        `migrations` are those of the cluster, listed before the ledger was read.
+        """
         if not self.trouble and (moved := self.moved(ledger)):
             return MovedStop(moved)
-        return UnknownStop(self.trouble) or LedgerStop(self.missed(ledger))
+        stop = UnknownStop(self.trouble) or LedgerStop(self.missed(ledger))
+        return stop or self.forgotten(ledger, migrations)
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether the cluster knows the ledger, perhaps without a line: then it knows how long."""
+        return self.head is not None and self.is_known
+
+    def forgotten(self, ledger: Ledger, migrations: Iterable[KubernetesObject]) -> str:
+        """Which of the cluster's migrations the ledger lacks, and what to do; "" if none.
+
+        Only without an entry: with one, a person may have accepted the ledger as it is.
+        """
+        lost = () if self.has_entry else unannounced(ledger, self.called, migrations)
+        if not lost:
+            return ""
+        if is_noted(ledger, self.called) or announced_here(ledger, lost):
+            what = f"no line of the ledger names migration {with_requests(lost)}: lines are missing"
+            what += ", or a copy of this repository is at work. Restore branch gitbot/ledger, or "
+            return LedgerStop(f"{what}accept it as it is with `{ACCEPT}`: {AGAIN}")
+        what = f"gitbot created migration {with_requests(lost)} on this cluster, and the ledger has"
+        what += f" no line about {self.called}. Restore branch gitbot/ledger, or "
+        return MovedStop(f"{what}accept that it starts over with `{ADOPT}`: {AGAIN}")
 
     @property
     def known(self) -> dict[str, str]:
@@ -212,12 +239,22 @@ def known_name(cluster: Cluster, ledger: str, store: LedgerStore) -> str:
 
 
 def missing_branch(shell: RunContext) -> str:
-    """Why the ledger should have a branch, by its anchors; "" if it may be a new one.
+    """Why the ledger should have a branch, by its anchors and traces; "" if it may be a new one.
 
     A job without access to the cluster asks the forge alone.
     """
-    anchor = read_anchor(shell)
-    return anchor.moved(Ledger()) or anchor.missed(Ledger())
+    anchor, found = read_anchor(shell), Ledger()
+    reason = anchor.moved(found) or anchor.missed(found)
+    return reason or anchor.forgotten(found, known_migrations(shell, anchor))
+
+
+def known_migrations(shell: RunContext, anchor: Anchor) -> tuple[KubernetesObject, ...]:
+    """The cluster's migrations if they are asked for: none beside an anchor, or out of reach."""
+    if anchor.has_entry or anchor.trouble:
+        return ()
+    with suppress(ClusterError):
+        return shell.cluster.list_migrations()
+    return ()
 
 
 def _file_of(event: LedgerEvent) -> str:
@@ -290,17 +327,28 @@ def _set_on_forge(shell: RunContext, head: str, base: str) -> None:
     shell.forge.set_check(base, check)
 
 
-def accept_current_ledger(shell: RunContext) -> None:
+def accept_current_ledger(shell: RunContext, *, by: str = "") -> None:
     """Accept the ledger as it is, even if it was rolled back, and say what it lacks."""
-    anchor, ledger = read_anchor(shell), shell.ledger_store.read()
+    anchor = read_anchor(shell)
+    there = known_migrations(shell, anchor)
+    ledger = shell.ledger_store.read()
     for line in (*_lost_lines(anchor, ledger), *_lost_migrations(shell, ledger)):
         shell.say(f"accepted: {line}")
+    if anchor.uid and anchor.forgotten(ledger, there):  # without an anchor, a line remembers it
+        journal = Journal(unguarded(shell.ledger_store), shell.clock)
+        retried(lambda: _note_identity(journal, identified(shell, anchor.uid, author=by)))
+        ledger = journal.ledger
     head = anchor_of(ledger)
     with suppress(ClusterForbidden):
         # otherwise there may be no namespace for one
         if shell.cluster.ledger_anchors().get(shell.ledger_name):
             shell.cluster.set_ledger_anchor(shell.ledger_name, head)
     _set_on_forge(shell, head or EMPTY, base_head(shell))
+
+
+def _note_identity(journal: Journal, line: ClusterIdentified) -> None:
+    journal.read()
+    journal.commit((line,))
 
 
 def _lost_lines(anchor: Anchor, ledger: Ledger) -> Iterator[str]:

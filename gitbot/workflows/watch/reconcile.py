@@ -96,9 +96,11 @@ def _pass(
         publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
         publisher.publish(snapshot)
         anchor = read_anchor(shell)  # first: it never lies ahead of a ledger that is read after it
-        if (why := anchor.stop(shell.ledger_store.read())) and isinstance(why, LedgerStop):
+        there = snapshot.of("VirtualMachineInstanceMigration")
+        why = anchor.stop(shell.ledger_store.read(), there)
+        if isinstance(why, LedgerStop):
             # no plan, no proposal and no line without what the ledger lost
-            return publisher.ended(_only_apply(shell, max_runtime, anchor))
+            return publisher.ended(_only_apply(shell, max_runtime, anchor, snapshot))
         known = None if anchor.trouble else anchor  # an answer that failed may come the next time
         retried(lambda: _record_audit(shell, snapshot, base))
         pulls = refresh_pulls(shell, snapshot=snapshot, every=every_pull)
@@ -147,8 +149,14 @@ def apply_and_report(
     return replace(result, not_planned=not_planned(shell, seen, shell.own_pulls()))
 
 
-def _only_apply(shell: RunContext, max_runtime: int, anchor: Anchor | None = None) -> ApplyResult:
-    return apply(shell, max_runtime=max_runtime, on_report=write_dashboard, anchor=anchor)
+def _only_apply(
+    shell: RunContext,
+    max_runtime: int,
+    anchor: Anchor | None = None,
+    known: ClusterSnapshot | None = None,
+) -> ApplyResult:
+    report = write_dashboard
+    return apply(shell, max_runtime=max_runtime, on_report=report, anchor=anchor, known=known)
 
 
 def _is_unsure(
