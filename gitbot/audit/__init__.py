@@ -10,6 +10,7 @@ from gitbot.audit.descheduler_policy import read_policy
 from gitbot.audit.drain_blockers import Departure
 from gitbot.audit.drift import uncompared
 from gitbot.audit.finding import AuditFinding, of_finding
+from gitbot.audit.lost_nodes import lost_nodes
 from gitbot.audit.node_load import LoadQuestion, load_findings
 from gitbot.audit.other_movers import other_movers
 from gitbot.audit.rule_conflicts import conflict_finding, contradictions, undecided_finding
@@ -24,6 +25,7 @@ __all__ = [
     "conflict_finding",
     "contradictions",
     "load_findings",
+    "lost_nodes",
     "of_finding",
     "other_movers",
     "pin_in",

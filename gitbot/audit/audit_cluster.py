@@ -9,6 +9,7 @@ from gitbot.audit.drain_blockers import Departure, evictions, not_migratable, si
 from gitbot.audit.drift import drifted
 from gitbot.audit.finding import AuditFinding
 from gitbot.audit.gathered import gathered
+from gitbot.audit.lost_nodes import lost_nodes
 from gitbot.audit.other_movers import other_movers
 from gitbot.audit.pins import differing, pins
 from gitbot.audit.rule_conflicts import conflicting
@@ -47,6 +48,7 @@ def audit_cluster(
         *single_points(snapshot, pods, departures),
         *gathered(snapshot, pods),
         *other_movers(snapshot),
+        *lost_nodes(snapshot),
         *unjudged_profiles(snapshot),
     ]
     return tuple(sorted(found, key=lambda item: item.order))

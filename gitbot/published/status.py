@@ -133,7 +133,7 @@ class PolicyExceptionLine(Part, frozen=True):
 
 
 class MoverLine(Part, frozen=True):
-    """Somebody else who moves VMs, or is about to: the object that shows it, and what it does."""
+    """An object of the cluster that a person should know of, and what it does."""
 
     kind: str
     namespace: str
@@ -174,6 +174,9 @@ class PublishedStatus(Document, frozen=True, kw_only=True):
     owners: Annotated[list[OwnersLine], Meta(description="What waits for owners.")]
     policy_exceptions: list[PolicyExceptionLine]
     movers: Annotated[list[MoverLine], Meta(description="Who else moves VMs.")]
+    lost: Annotated[
+        list[MoverLine], Meta(description="Silent and vanished nodes, and launchers that wait.")
+    ]
     not_applied: list[NotAppliedLine]
     not_planned: list[NotPlannedLine]
 

@@ -12,9 +12,9 @@ ROOMS = {
     "__init__": 14,
     "__main__": 87,
     "adapters": 8_237,
-    "audit": 1_816,
+    "audit": 1_971,
     "calendar": 1_529,
-    "cli": 8_993,
+    "cli": 9_000,
     "constraints": 11_223,
     "documents": 2_500,
     "errors": 109,
@@ -26,14 +26,14 @@ ROOMS = {
     "planner": 7_762,
     "policy": 4_100,
     "ports": 593,
-    "published": 2_098,
+    "published": 2_101,
     "rendering": 347,
     "reports": 3_349,
     "settings": 681,
     "simulation": 9_006,
     "snapshot": 2_555,
     "wiring": 1_222,
-    "workflows": 14_982,
+    "workflows": 15_001,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

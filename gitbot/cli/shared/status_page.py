@@ -10,7 +10,13 @@ from gitbot.reports import Paint, Style, escape
 
 if TYPE_CHECKING:
     from gitbot.ports.forge import PullRequest
-    from gitbot.workflows.ask import NextOpening, NodeStatus, RequestStatus, StatusResult
+    from gitbot.workflows.ask import (
+        NextOpening,
+        NodeStatus,
+        OtherMover,
+        RequestStatus,
+        StatusResult,
+    )
 
 _OPENINGS = 8  # that the table shows; -o wide shows all
 _PLAIN = Paint()
@@ -25,7 +31,8 @@ def table(
 ) -> str:
     """Text that is harmless on a terminal. `stale`: a line above says how old the ledger is."""
     parts = [section for section in _sections(result, wide=wide) if section]
-    movers = _titled("Other movers", _movers(result))
+    lost = _titled("Lost nodes and pending pods", _seen(result.lost))
+    movers = _titled("Other movers", _seen(result.movers))
     spared = _titled("Exemptions and overrides", (item.words for item in result.exceptions))
     openings = _titled("Next openings", _openings(result, wide=wide))
     if not parts:
@@ -35,7 +42,7 @@ def table(
         parts[0].append(f"{shows} nothing running")
     return "\n\n".join(
         "\n".join(_painted(escape.terminal(line), paint) for line in part)
-        for part in (*parts, movers, spared, openings)
+        for part in (*parts, lost, movers, spared, openings)
         if part
     )
 
@@ -140,8 +147,8 @@ def _not_planned(result: StatusResult) -> Iterator[str]:
         yield f"{wish.request}: {wish.reason}{_then(wish.next_command)}"
 
 
-def _movers(result: StatusResult) -> Iterator[str]:
-    for item in result.movers:
+def _seen(found: Iterable[OtherMover]) -> Iterator[str]:
+    for item in found:
         name = "/".join(part for part in (item.namespace, item.name) if part)
         yield f"{item.kind} {name}: {item.does}"
 

@@ -1,11 +1,11 @@
-"""Who else moves VMs now, for the page of `gitbot status`."""
+"""Who else moves VMs now, and what is lost, for the page of `gitbot status`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gitbot.audit import other_movers
+from gitbot.audit import AuditFinding, lost_nodes, other_movers
 from gitbot.model.ledger.request_id import OccurrenceId
 from gitbot.workflows.ask.maintenance import NodeStatus
 from gitbot.workflows.current_state import CurrentState
@@ -13,7 +13,7 @@ from gitbot.workflows.current_state import CurrentState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherMover:
-    """Somebody else who moves VMs, or is about to: the object that shows it, and what it does."""
+    """An object of the cluster that a person should know of, and what it does."""
 
     kind: str
     namespace: str
@@ -25,6 +25,19 @@ def movers_beside(
     seen: CurrentState, maintained: Mapping[OccurrenceId, tuple[NodeStatus, ...]]
 ) -> tuple[OtherMover, ...]:
     """As `gitbot audit` names them, but for nodes that gitbot itself services."""
+    return _without_ours(other_movers(seen.problem.snapshot), maintained)
+
+
+def lost_now(
+    seen: CurrentState, maintained: Mapping[OccurrenceId, tuple[NodeStatus, ...]]
+) -> tuple[OtherMover, ...]:
+    """As `movers_beside`: nodes that do not answer or are gone, and launcher pods that wait."""
+    return _without_ours(lost_nodes(seen.problem.snapshot), maintained)
+
+
+def _without_ours(
+    found: Iterable[AuditFinding], maintained: Mapping[OccurrenceId, tuple[NodeStatus, ...]]
+) -> tuple[OtherMover, ...]:
     ours = {node.record.node for nodes in maintained.values() for node in nodes}
     return tuple(
         OtherMover(
@@ -33,6 +46,6 @@ def movers_beside(
             name=item.name.name,
             does=item.finding.message,
         )
-        for item in other_movers(seen.problem.snapshot)
+        for item in found
         if item.kind != "Node" or item.name.name not in ours
     )

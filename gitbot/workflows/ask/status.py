@@ -17,7 +17,7 @@ from gitbot.model.text.wording import nearest
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.read_approvals import concern_branch
-from gitbot.workflows.ask.foreign_movers import OtherMover, movers_beside
+from gitbot.workflows.ask.foreign_movers import OtherMover, lost_now, movers_beside
 from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
 from gitbot.workflows.ask.next_openings import EMPTY, NextOpening, is_empty, next_openings
 from gitbot.workflows.ask.open_pulls import before_merge, changing_intents, concern_of, is_own
@@ -115,6 +115,7 @@ class StatusResult:
     owners: tuple[Unconsented, ...] = ()
     exceptions: tuple[PolicyWaiver, ...] = ()
     movers: tuple[OtherMover, ...] = ()
+    lost: tuple[OtherMover, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()
     not_planned: tuple[NotPlanned, ...] = ()
     not_read: str = ""
@@ -209,6 +210,7 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         ),
         exceptions=exceptions(seen, opened),
         movers=movers_beside(seen, nodes),
+        lost=lost_now(seen, nodes),
         not_applied=not_applied(seen, shell.cluster_name),
         not_planned=wishes,
         not_read=seen.unread,
@@ -262,6 +264,7 @@ def _only(
         people=(),
         exceptions=(),
         movers=(),
+        lost=(),
         refused=(),
         owners=tuple(item for item in whole.owners if item.request == request),
         not_applied=tuple(item for item in whole.not_applied if item.request == request),

@@ -44,6 +44,7 @@ def status_document(result: StatusResult) -> PublishedStatus:
         "owners": result.owners,
         "policyExceptions": result.exceptions,
         "movers": result.movers,
+        "lost": result.lost,
         "notApplied": result.not_applied,
         "notPlanned": result.not_planned,
     }

@@ -16,6 +16,7 @@ from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.pod import Pod
+from gitbot.model.text.instants import parse_instant
 from gitbot.model.text.names import IntentRef
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import from_objects
@@ -25,6 +26,7 @@ from tests.scenarios.small_clusters import Objects, changed, evacuation, flat, m
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 AUDIT = Path(__file__).parents[3] / "gitbot" / "audit"
+OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown"}
 SPARE, OTHER = "spare", "kni-worker"  # two nodes of zone scu, the first without other VMs
 
 
@@ -73,6 +75,29 @@ def left_over() -> Objects:
     vmi, launcher = vm("left", on=OTHER)
     asked = {"kubevirt.io/schedulable": "true", HOSTNAME: OTHER}
     return [vmi, changed(launcher, "spec", "nodeSelector", value=asked)]
+
+
+def silent(name: str) -> KubernetesObject:
+    since = {"reason": "NodeStatusUnknown", "lastTransitionTime": "2026-12-06T20:59:30Z"}
+    ready = [{"type": "Ready", "status": "Unknown", **since}]
+    return changed(node(name, zone="scu"), "status", "conditions", value=ready)
+
+
+def tolerant(name: str, on: str) -> tuple[KubernetesObject, ...]:
+    """A VM whose pod stays on a silent node for 300 s, as Kubernetes writes it into every pod."""
+    vmi, launcher = vm(name, on=on)
+    key = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"}
+    tolerations = [{**key, "tolerationSeconds": 300}]
+    return vmi, changed(launcher, "spec", "tolerations", value=tolerations)
+
+
+def waiting(name: str, **condition: str) -> KubernetesObject:
+    """The launcher pod of a VM that starts."""
+    vmi, launcher = vm(name, on="")
+    del launcher["spec"]["nodeName"], vmi
+    launcher["metadata"]["creationTimestamp"] = "2026-12-06T20:00:00Z"
+    conditions = [{"type": "PodScheduled", **condition}] if condition else []
+    return changed(launcher, "status", value={"phase": "Pending", "conditions": conditions})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +193,24 @@ PLANTS = {
         },
         found={("audit/rule-broken", "torn/2"), ("audit/contradiction", "torn")},
     ),
+    "a node that does not answer": Plant(
+        objects=[silent("quiet"), tolerant("patient", "quiet")],
+        found={("audit/silent-node", "quiet")},
+    ),
+    "a node that is gone": Plant(
+        objects=[vm("ghost", on="gone")], found={("audit/vanished-node", "gone")}
+    ),
+    "a node that is fenced": Plant(
+        objects=[
+            node("fenced", zone="scu", taints=[{**OUT_OF_SERVICE, "effect": "NoExecute"}]),
+            vm("carried", on="fenced"),
+        ],
+        found={("audit/remediation", "fenced")},
+    ),
+    "a launcher pod that fits nowhere": Plant(
+        objects=[waiting("late-start", status="False", reason="Unschedulable", message="0/9")],
+        found={("audit/pending-launcher", "virt-launcher-late-start")},
+    ),
     "a profile of the scheduler that is unknown": Plant(
         objects=[
             {
@@ -223,6 +266,72 @@ def test_nothing_is_wrong_with_the_demo() -> None:
 @pytest.mark.parametrize("name", sorted(PLANTS))
 def test_what_is_planted_is_found_and_nothing_else(name: str) -> None:
     assert named(audited(PLANTS[name])) == PLANTS[name].found
+
+
+@pytest.mark.parametrize(
+    ("objects", "severity", "message"),
+    [
+        (
+            [silent("quiet"), tolerant("patient", "quiet")],
+            "warning",
+            (
+                "it does not answer: Ready is Unknown since 2026-12-06T20:59:30Z "
+                "(NodeStatusUnknown); "
+                "1 VM there: default/patient; Kubernetes deletes their pods from "
+                "2026-12-06T21:04:30Z on"
+            ),
+        ),
+        (
+            [silent("quiet")],
+            "note",
+            (
+                "it does not answer: Ready is Unknown since 2026-12-06T20:59:30Z "
+                "(NodeStatusUnknown); "
+                "no VM is there"
+            ),
+        ),
+        (
+            [
+                node("deaf", zone="scu", labels={"kubevirt.io/schedulable": "false"}),
+                vm("heard", on="deaf"),
+            ],
+            "warning",
+            (
+                "virt-handler of its node deaf does not answer: label kubevirt.io/schedulable is "
+                "false; 1 VM there: default/heard"
+            ),
+        ),
+        (
+            [vm("ghost", on="gone")],
+            "warning",
+            "the cluster has no such Node; 1 VM there: default/ghost",
+        ),
+        (
+            [waiting("slow", status="False", reason="Unschedulable", message="0/9 nodes")],
+            "warning",
+            "Pending since 2026-12-06T20:00:00Z; Unschedulable: 0/9 nodes",
+        ),
+    ],
+)
+def test_what_is_lost_is_said_with_its_vms_and_times(
+    objects: Objects, severity: str, message: str
+) -> None:
+    (found,) = audited(Plant(objects=objects, found=set()))
+    assert (found.finding.severity, found.finding.message) == (severity, message)
+
+
+@pytest.mark.parametrize(("minutes", "said"), [(4, []), (5, ["no scheduler looks at it"])])
+def test_launcher_has_five_minutes_before_it_is_named(minutes: int, said: list[str]) -> None:
+    created = parse_instant("2026-12-06T20:00:00Z")
+    snapshot = from_objects("demo", (node("n1"), waiting("new")), created + 60 * minutes)
+    found = [item.finding for item in audit_cluster(snapshot)]
+    assert [item.message.partition("; ")[2] for item in found] == said
+
+
+def test_a_dump_without_nodes_has_no_vanished_ones() -> None:
+    snapshot = from_objects("demo", vm("ghost", on="gone"), 0)
+    codes = {item.finding.code for item in audit_cluster(snapshot)}
+    assert "audit/vanished-node" not in codes
 
 
 def test_all_of_them_at_once() -> None:

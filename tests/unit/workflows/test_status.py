@@ -26,6 +26,7 @@ from gitbot.workflows.current_state import read_current_state
 from gitbot.workflows.ledger.request_history import reservations
 from gitbot.workflows.propose import propose
 from tests.doubles.intents import HEAD, REQUEST, RULE
+from tests.doubles.trouble import lose_node
 from tests.unit.workflows.story import Story, configuration
 from tests.unit.workflows.test_maintenance import LEAD, START, approved, wait_until
 
@@ -393,3 +394,15 @@ def test_what_needs_a_person_comes_before_what_waits_and_ended() -> None:
     titles = [line for line in page.splitlines() if line.endswith(":") and line[0].isupper()]
     assert titles.index("Merged, without a plan:") < titles.index("Waiting:")
     assert re.search(r" until \w{3} \d{4}-\d\d-\d\d \d\d:\d\d Europe/Madrid \(in ", page)
+
+
+def test_nodes_that_do_not_answer_and_their_vms_are_named_while_it_lasts() -> None:
+    story = Story.begin()
+    lost = story.where()["jumpbox"]
+    lose_node(story.cluster, lost)
+    story.cluster.advance(60)
+    page = shown(story)
+    assert f"Lost nodes and pending pods:\nNode {lost}: it does not answer" in page
+    assert "customapp/jumpbox" in page
+    (found,) = status_document(status(story.shell)).lost
+    assert (found.kind, found.name) == ("Node", lost)
