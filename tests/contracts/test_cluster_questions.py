@@ -51,6 +51,43 @@ def test_rights_are_asked_one_by_one_and_nothing_is_changed(tmp_path: Path) -> N
     }
 
 
+RULE = {
+    "apiGroups": ["kubevirt.io"],
+    "resources": ["virtualmachineinstancemigrations"],
+    "verbs": ["get", "create"],
+}
+
+
+@pytest.mark.parametrize(
+    ("admin", "edit", "found"),
+    [
+        ([RULE], [{**RULE, "verbs": ["get"]}], ("admin",)),
+        ([RULE], [{**RULE, "verbs": ["*"]}], ("admin", "edit")),
+        ([{**RULE, "apiGroups": ["apps"]}], None, ()),
+    ],
+)
+def test_roles_of_people_that_may_migrate_are_found(
+    tmp_path: Path, admin: Any, edit: Any, found: tuple[str, ...]
+) -> None:
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/"
+    roles = {f"{path}admin": admin, f"{path}edit": edit}
+
+    def answer(seen: Seen) -> Reply:
+        rules = roles[seen.path]
+        return Reply(code=404 if rules is None else 200, body={"rules": rules})
+
+    with questions(tmp_path, answer) as (asked, _):
+        assert asked.migrating_roles() == found
+
+
+def test_roles_that_the_account_may_not_read_are_unknown(tmp_path: Path) -> None:
+    with (
+        questions(tmp_path, lambda _: Reply(code=403, body={})) as (asked, _),
+        pytest.raises(ClusterForbidden, match="may not read ClusterRole admin"),
+    ):
+        asked.migrating_roles()
+
+
 @pytest.mark.parametrize("code", [403, 404])
 def test_a_server_that_does_not_answer_is_no_yes_and_no_no(tmp_path: Path, code: int) -> None:
     def silent(seen: Seen) -> Reply:

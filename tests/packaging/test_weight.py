@@ -11,7 +11,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 8_237,
+    "adapters": 8_261,
     "audit": 1_971,
     "calendar": 1_529,
     "cli": 9_000,
@@ -33,7 +33,7 @@ ROOMS = {
     "simulation": 9_006,
     "snapshot": 2_555,
     "wiring": 1_222,
-    "workflows": 15_001,
+    "workflows": 15_032,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

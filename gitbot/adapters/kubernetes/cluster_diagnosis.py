@@ -15,6 +15,8 @@ from gitbot.errors import ClusterError, ClusterForbidden, SnapshotError
 from gitbot.snapshot import EVENTS, HOLD_NAME, LISTED, RESOURCES, plain_json
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+_ROLES_OF_PEOPLE = ("admin", "edit")
 _OPENAPI = "/openapi/v3/apis/kubevirt.io/v1"
 _MIGRATION = "VirtualMachineInstanceMigration"
 
@@ -105,6 +107,28 @@ class ClusterQuestions:
 
     def excess(self) -> tuple[str, ...]:
         return tuple(str(right) for right in NEVER_USED if self._may(right))
+
+    def migrating_roles(self) -> tuple[str, ...]:
+        """The roles that people get in namespaces (admin, edit) and that may create migrations.
+
+        KubeVirt gives that right by ClusterRole kubevirt.io:migrate alone, which a label adds to
+        these; older ones gave it by kubevirt.io:admin (pkg/virt-operator/resource/generate/rbac).
+        """
+        return tuple(name for name in _ROLES_OF_PEOPLE if self._migrates(name))
+
+    def _migrates(self, role: str) -> bool:
+        answer = self._transport.read(f"{_CLUSTER_ROLES}/{role}")
+        if answer.status == 403:
+            raise ClusterForbidden(f"the account may not read ClusterRole {role}")
+        if answer.status not in (200, 404):
+            raise ClusterError(f"ClusterRole {role} cannot be read: {answer.status}")
+        rules = _object(answer.body).get("rules")
+        return any(
+            {"kubevirt.io", "*"}.intersection(rule.get("apiGroups") or ())
+            and {MOVE[0].resource, "*"}.intersection(rule.get("resources") or ())
+            and {"create", "*"}.intersection(rule.get("verbs") or ())
+            for rule in (rules if answer.status == 200 and isinstance(rules, list) else ())
+        )
 
     def _may(self, right: Right) -> bool:
         attributes = {

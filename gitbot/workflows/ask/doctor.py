@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from gitbot.errors import ClusterForbidden
 from gitbot.execution.cluster_facts import ClusterFacts
 from gitbot.execution.ledger_folds import stop_flag, window_as_merged
 from gitbot.intents import MaintenanceWindowSpec
@@ -54,6 +55,12 @@ class Questions(Protocol):
 
     def excess(self) -> tuple[str, ...]:
         """Rights that the account has and gitbot never uses."""
+
+    def migrating_roles(self) -> tuple[str, ...]:
+        """The roles of people in namespaces that may create migrations.
+
+        Raises ClusterForbidden if the account may not read them.
+        """
 
     def pins(self) -> bool:
         """Whether migrations have `spec.addedNodeSelector`."""
@@ -264,6 +271,7 @@ def rights_checks(
     return (
         *asked("cluster/read", lambda: _rights(questions, settings, namespaces)),
         *asked("cluster/too-much", lambda: _excess(questions)),
+        *asked("cluster/around", lambda: _around(questions)),
         *asked("kubevirt/pins", lambda: _pins(questions)),
     )
 
@@ -330,6 +338,29 @@ def _excess(questions: Questions) -> Iterable[Check]:
         yield warned("cluster/too-much", message, fix)
     else:
         yield passed("cluster/too-much", "the account has no right that gitbot never uses")
+
+
+_MIGRATE = "kubevirt.io:migrate"
+_AGGREGATED = "rbac.authorization.k8s.io/aggregate-to"
+
+
+def _around(questions: Questions) -> Iterable[Check]:
+    """Whether people may migrate VMs without gitbot by a role that they have in a namespace."""
+    name = "cluster/around"
+    try:
+        roles = questions.migrating_roles()
+    except ClusterForbidden as error:
+        message = f"whether namespace admins can migrate VMs around gitbot is unknown: {error}"
+        yield warned(name, message, f"{APPLY_RBAC} lets it read these ClusterRoles")
+        return
+    if not roles:
+        words = f"{_MIGRATE} is aggregated to neither admin nor edit"
+        yield passed(name, f"namespace admins cannot migrate VMs around gitbot: {words}")
+        return
+    message = f"who has ClusterRole {' or '.join(roles)} in a namespace can migrate its VMs around "
+    labels = " ".join(f"{_AGGREGATED}-{role}-" for role in roles)
+    fix = f"to end that: kubectl label clusterrole {_MIGRATE} {labels}; gitbot audit names each one"
+    yield warned(name, f"{message}gitbot ({_MIGRATE} is aggregated)", fix)
 
 
 def _pins(questions: Questions) -> Iterable[Check]:

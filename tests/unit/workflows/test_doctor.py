@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.errors import ClusterError, LedgerError, RepositoryError
+from gitbot.errors import ClusterError, ClusterForbidden, LedgerError, RepositoryError
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.diagnosis import Check, Outcome
 from gitbot.simulation.port import SimulatedPort
@@ -34,6 +34,7 @@ class Answers:
     lacks: dict[str, tuple[str, ...]]
     extra: tuple[str, ...] = ()
     has_pins: bool = True
+    roles: tuple[str, ...] | None = ()
 
     bound: frozenset[str] = frozenset()  # namespaces in which nothing is lacking
 
@@ -42,6 +43,11 @@ class Answers:
 
     def excess(self) -> tuple[str, ...]:
         return self.extra
+
+    def migrating_roles(self) -> tuple[str, ...]:
+        if self.roles is None:
+            raise ClusterForbidden("the account may not read ClusterRole admin")
+        return self.roles
 
     def pins(self) -> bool:
         return self.has_pins
@@ -172,6 +178,8 @@ def test_before_the_first_move_observing_is_advised() -> None:
         (Answers(lacks={"nodes": ("patch nodes",)}), {}),
         (Answers(lacks={}, extra=("get secrets",)), {"cluster/too-much": "warn"}),
         (Answers(lacks={}, has_pins=False), {"kubevirt/pins": "fail"}),
+        (Answers(lacks={}, roles=("admin",)), {"cluster/around": "warn"}),
+        (Answers(lacks={}, roles=None), {"cluster/around": "warn"}),
     ],
 )
 def test_what_is_wrong_in_the_cluster_is_found(
