@@ -50,6 +50,7 @@ COMMANDS: dict[str, str] = {
     "apply": "Carry out everything that is approved and open now.",
     "propose": "Open one quiet pull request for each concern.",
     "reconcile": "Look, propose and apply, in one pass.",
+    "serve": "Reconcile again and again, with metrics and probes on a port.",
     "status": "Show what runs, waits, failed, is away and opens next.",
     "get": "List intents, requests, windows, rules, moves, nodes or VMs.",
     "describe": "Say all about one VM, request, window, rule or node.",
@@ -420,6 +421,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "resume": ('gitbot resume --reason "storage is well again"',),
     "returned": ("gitbot returned kni-worker5",),
     "schema": ("gitbot schema MigrationRequest", "gitbot schema --all --folder .schemas"),
+    "serve": ("gitbot serve", "gitbot serve --listen 0.0.0.0:8080 --every 300"),
     "simulate": (
         "gitbot simulate lose --zone scu --snapshot cluster.json.gz",
         "gitbot simulate drain node-a node-b -o json",

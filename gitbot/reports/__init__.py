@@ -9,7 +9,13 @@ from gitbot.reports.html.move_chart import VmMove, chart
 from gitbot.reports.html.year_chart import YearAhead
 from gitbot.reports.load_table import load_table
 from gitbot.reports.markdown_parts import says_owners
-from gitbot.reports.metrics import CATALOGUE, MetricValues, exposition, samples
+from gitbot.reports.metrics import (
+    CATALOGUE,
+    MetricValues,
+    exposition,
+    exposition_type,
+    samples,
+)
 from gitbot.reports.registry import REPORTS, FindingReport, Shows, formats_of
 from gitbot.reports.sentence import where_to
 from gitbot.reports.table import brief, columns, terminal
@@ -40,6 +46,7 @@ __all__ = [
     "detail",
     "explained",
     "exposition",
+    "exposition_type",
     "fit",
     "formats_of",
     "json_findings",

@@ -59,7 +59,9 @@ CATALOGUE: Mapping[str, MetricName] = {
         kind=_GAUGE, help="How long the last pass took."
     ),
     "gitbot_passes_total": MetricName(
-        kind=_COUNTER, help="Passes that this file counted: ok, or failing.", label="result"
+        kind=_COUNTER,
+        help="Passes that this file or process counted: ok, or failing.",
+        label="result",
     ),
     "gitbot_internal_errors": MetricName(
         kind=_GAUGE, help="Findings plan/internal in the last pass: faults of gitbot. Report them."
@@ -136,6 +138,13 @@ def exposition(cluster: str, metrics: Iterable[MetricValues]) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Given())
     return generate_latest(registry)
+
+
+def exposition_type() -> str:
+    """The media type of what `exposition` writes."""
+    from prometheus_client import CONTENT_TYPE_LATEST  # noqa: PLC0415 - quick --help
+
+    return CONTENT_TYPE_LATEST
 
 
 def samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.clock import SystemClock, seconds_counted
 from gitbot.adapters.progress_bar import StderrProgress
 from gitbot.adapters.signals import Stop, StoppableClock, stop_on_signals
 from gitbot.adapters.working_tree import (
@@ -33,6 +33,7 @@ __all__ = [
     "read_plain_file",
     "read_working_tree",
     "replace_file",
+    "seconds_counted",
     "stop_on_signals",
 ]
 

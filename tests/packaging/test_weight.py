@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 8_261,
     "audit": 1_971,
     "calendar": 1_529,
-    "cli": 9_000,
+    "cli": 9_084,
     "constraints": 11_223,
     "documents": 2_500,
     "errors": 109,
@@ -28,11 +28,12 @@ ROOMS = {
     "ports": 593,
     "published": 2_101,
     "rendering": 347,
-    "reports": 3_349,
+    "reports": 3_365,
+    "service": 229,
     "settings": 681,
     "simulation": 9_006,
     "snapshot": 2_555,
-    "wiring": 1_222,
+    "wiring": 1_223,
     "workflows": 15_032,
 }
 FUNCTION = 50

@@ -58,6 +58,7 @@ ROOMS = {
     "published": "ledger_lines",
     "rendering": "",
     "reports": "escape html.page",
+    "service": "",
     "settings": "",
     "simulation": "",
     "snapshot": "",

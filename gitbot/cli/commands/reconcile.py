@@ -25,29 +25,34 @@ if TYPE_CHECKING:
     from gitbot.workflows.watch import ReconcileResult
 
 
-@click.command("reconcile")
-@click.option("-w", "--watch", is_flag=True, help="Again and again, until interrupted.")
-@click.option(
+every_option = click.option(
     "--every",
     type=click.IntRange(min=10),
     default=300,
     show_default=True,
     metavar="SECONDS",
-    help="With --watch: the longest rest between passes; openings and merges end it.",
+    help="The longest rest between passes of --watch; openings and merges end it.",
 )
-@click.option(
+health_option = click.option(
     "--health-file",
     default="",
     metavar="FILE",
     help="With --watch: a file whose time is the heartbeat and whose line begins with ok or "
     "failing, then why nothing starts.",
 )
-@click.option(
+metrics_option = click.option(
     "--metrics-file",
     default="",
     metavar="FILE",
     help="Write Prometheus metrics to a file after each pass.",
 )
+
+
+@click.command("reconcile")
+@click.option("-w", "--watch", is_flag=True, help="Again and again, until interrupted.")
+@every_option
+@health_option
+@metrics_option
 @apply_command.follow_option
 @apply_command.max_runtime_option
 @apply_command.wait_option
@@ -72,14 +77,12 @@ def reconcile(
     """
     metrics = MetricsFile(metrics_file)
     if watch:
-        return _watch(
+        return keep_watching(
             where,
+            Told(health=HealthFile(health_file), metrics=metrics, log=Log(), output=output),
             every=every,
             max_runtime=max_runtime,
-            health_file=health_file,
-            metrics=metrics,
             follow=follow,
-            output=output,
         )
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.watch import reconcile  # noqa: PLC0415
@@ -105,22 +108,16 @@ def reconcile(
     )
 
 
-def _watch(
-    where: dict[str, str],
-    *,
-    every: int,
-    max_runtime: int,
-    health_file: str,
-    metrics: MetricsFile,
-    follow: bool,
-    output: str,
+def keep_watching(
+    where: dict[str, str], told: Told, *, every: int, max_runtime: int, follow: bool
 ) -> int:
+    """Pass after pass, until a signal asks to end. The exit code."""
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415
     from gitbot.workflows.watch import watch  # noqa: PLC0415
 
-    health, log = HealthFile(health_file), Log()
-    with stopping(health.beat) as stop:
-        clock = StoppableClock(SystemClock(), stop.stop, health.beat)
+    log, beat = told.log, told.health.beat
+    with stopping(beat) as stop:
+        clock = StoppableClock(SystemClock(), stop.stop, beat)
 
         @contextmanager
         def opener() -> Iterator[RunContext]:
@@ -130,7 +127,6 @@ def _watch(
                 log.cluster, log.executor = shell.cluster_name, shell.executor
                 yield stop.of(shell)
 
-        told = _Told(clock=clock, health=health, metrics=metrics, log=log, output=output)
         watch(
             opener,
             clock=clock,
@@ -145,17 +141,16 @@ def _watch(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class Told:
     """Everything that hears how a pass ended."""
 
-    clock: StoppableClock
     health: HealthFile
     metrics: MetricsFile
     log: Log
-    output: str
+    output: str = "table"
 
     def passed(self, result: ReconcileResult) -> None:
-        now, still = self.clock.now(), result.applied.standstill
+        now, still = SystemClock().now(), result.applied.standstill
         self.health.passed(now, still, unsure=result.unsure, internal=result.internal)
         self.metrics.passed(self.log.cluster, now, result)
         self.log.standstill(now, still)
@@ -170,7 +165,7 @@ class _Told:
                 self.log.write(now, Level.INFO, line)
 
     def troubled(self, error: GitbotError, seconds: int) -> None:
-        now = self.clock.now()
+        now = SystemClock().now()
         self.health.failing(now, str(error))
         self.metrics.failing(self.log.cluster, now)
         self.log.write(now, Level.ERROR, f"{error}; trying again in {seconds} s")

@@ -1,8 +1,8 @@
-"""The health file of `reconcile --watch`, for liveness and readiness probes.
+"""The health of `reconcile --watch`, as a file and as a line, for liveness and readiness probes.
 
-Its modification time is the heartbeat. Its one line begins with `ok` after a good pass, and with
-`failing` while gitbot cannot do its work: something is out of reach, or the ledger is lost. If a
-person stopped it, the line is `ok`, with who and why. It ends with `internal=N` if the planner
+The file's modification time is the heartbeat. Its one line begins with `ok` after a good pass, and
+with `failing` while gitbot cannot do its work: something is out of reach, or the ledger is lost. If
+a person stopped it, the line is `ok`, with who and why. It ends with `internal=N` if the planner
 contradicted itself N times in the last pass.
 """
 
@@ -15,21 +15,32 @@ from typing import TYPE_CHECKING
 from gitbot.errors import UsageError
 from gitbot.model.text.instants import format_instant
 from gitbot.reports.escape import terminal
-from gitbot.wiring import replace_file
+from gitbot.wiring import replace_file, seconds_counted
 
 if TYPE_CHECKING:
     from gitbot.workflows.apply import Standstill
 
 
 class HealthFile:
-    """Replaces the file in one step, by renaming; does nothing without a path."""
+    """Replaces the file in one step, by renaming; without a path there is none."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path) if path else None
         self._text = "starting\n"
+        self._beaten = seconds_counted()
         self._write()
 
+    @property
+    def line(self) -> str:
+        """What the file contains, or would."""
+        return self._text
+
+    def beaten(self) -> float:
+        """Seconds since the last heartbeat."""
+        return seconds_counted() - self._beaten
+
     def beat(self) -> None:
+        self._beaten = seconds_counted()
         if self._path is not None:
             try:
                 os.utime(self._path)
@@ -63,6 +74,7 @@ class HealthFile:
         self._write()
 
     def _write(self) -> None:
+        self._beaten = seconds_counted()
         if self._path is None:
             return
         try:

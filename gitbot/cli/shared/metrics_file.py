@@ -1,6 +1,6 @@
-"""The metrics file of `reconcile`, for node_exporter's textfile collector or a pushing job.
+"""The metrics of `reconcile`: for /metrics, node_exporter's textfile collector or a pushing job.
 
-Each pass replaces it in one step. Counters that only passes count go on from the file before.
+Each pass replaces the file in one step. Counters that only passes count go on from the file before.
 """
 
 from __future__ import annotations
@@ -23,56 +23,72 @@ _OK, _FAILING = "ok", "failing"
 
 
 class MetricsFile:
-    """Does nothing without a path. Raises UsageError if the file cannot be written."""
+    """The text of the last pass, also as a file if there is a path.
 
-    def __init__(self, path: str) -> None:
+    `wanted` keeps the text without a path, too. Raises UsageError if the file cannot be written.
+    """
+
+    def __init__(self, path: str, *, wanted: bool = False) -> None:
         self._path = Path(path) if path else None
+        self._wanted = wanted or bool(path)
         self._passes = Counter({_OK: 0, _FAILING: 0})
         self._last_success = 0.0
         self._last: dict[str, MetricValues] = {}
         if self._path is not None:
             self._read_before(self._path)
+        self._text = self._exposition("", None) if self._wanted else b""
+
+    def text(self) -> tuple[str, bytes]:
+        """The media type and the text after the last pass; before the first one, what is known."""
+        from gitbot.reports import exposition_type  # noqa: PLC0415 - keeps --help quick
+
+        return exposition_type(), self._text
 
     def passed(self, cluster: str, now: int, result: ReconcileResult) -> None:
-        if self._path is None:
+        if not self._wanted:
             return
         still = result.applied.standstill
         healthy = not result.unsure and (still is None or still.healthy)
         self._passes[_OK if healthy else _FAILING] += 1
         self._last_success = now if healthy else self._last_success
         self._last = {item.name: item for item in _of_pass(cluster, now, result)}
-        self._write(self._path, cluster, healthy=healthy)
+        self._write(cluster, healthy=healthy)
 
     def failing(self, cluster: str, now: int) -> None:
         """After a pass that ended with an error: what it did not read keeps its last value."""
         from gitbot.reports import MetricValues  # noqa: PLC0415 - keeps --help quick
 
-        if self._path is None:
+        if not self._wanted:
             return
         self._passes[_FAILING] += 1
         ended = "gitbot_last_pass_timestamp_seconds"
         self._last[ended] = MetricValues(name=ended, values={"": now})
-        self._write(self._path, cluster, healthy=False)
+        self._write(cluster, healthy=False)
 
-    def _write(self, path: Path, cluster: str, *, healthy: bool) -> None:
-        from gitbot.reports import MetricValues, exposition  # noqa: PLC0415 - keeps --help quick
-
-        process = (
-            MetricValues(name="gitbot_build_info", values={gitbot_version(): 1}),
-            MetricValues(name="gitbot_healthy", values={"": healthy}),
-            MetricValues(name="gitbot_passes_total", values=self._passes),
-            MetricValues(
-                name="gitbot_last_success_timestamp_seconds", values={"": self._last_success}
-            ),
-        )
-        text = exposition(cluster, (*process, *self._last.values()))
+    def _write(self, cluster: str, *, healthy: bool) -> None:
+        self._text = self._exposition(cluster, healthy)
+        if self._path is None:
+            return
         try:
-            replace_file(path, text)
+            replace_file(self._path, self._text)
         except OSError as error:
             raise UsageError(
-                f"the metrics file {path} cannot be written: {error.strerror}",
+                f"the metrics file {self._path} cannot be written: {error.strerror}",
                 hint="give --metrics-file a path in a folder that is there",
             ) from error
+
+    def _exposition(self, cluster: str, healthy: bool | None) -> bytes:
+        from gitbot.reports import MetricValues, exposition  # noqa: PLC0415 - keeps --help quick
+
+        known = {} if healthy is None else {"": float(healthy)}
+        success = {"": self._last_success}
+        process = (
+            MetricValues(name="gitbot_build_info", values={gitbot_version(): 1}),
+            MetricValues(name="gitbot_healthy", values=known),
+            MetricValues(name="gitbot_passes_total", values=self._passes),
+            MetricValues(name="gitbot_last_success_timestamp_seconds", values=success),
+        )
+        return exposition(cluster, (*process, *self._last.values()))
 
     def _read_before(self, path: Path) -> None:
         """Counters of the file before. A file that is not one of ours counts as none."""

@@ -54,13 +54,13 @@ def test_each_line_of_a_move_says_what_let_it_run(
 
 
 def test_a_stop_says_who_and_since_when(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    passed = command._Told.passed
+    passed = command.Told.passed
 
-    def ended(told: command._Told, result: ReconcileResult) -> None:
+    def ended(told: command.Told, result: ReconcileResult) -> None:
         passed(told, result)
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(command._Told, "passed", ended)
+    monkeypatch.setattr(command.Told, "passed", ended)
     with at_desk(tmp_path, monkeypatch) as desk:
         assert desk.gitbot("hold", "--reason", "smoke", "--by", "ana").code == 0
         lines = watched(desk)

@@ -1,0 +1,59 @@
+"""`gitbot serve`: `reconcile --watch`, with metrics and probes on one port."""
+
+from __future__ import annotations
+
+import click
+
+from gitbot.cli.commands import apply as apply_command
+from gitbot.cli.commands import reconcile as reconcile_command
+from gitbot.cli.shared.health_file import HealthFile
+from gitbot.cli.shared.log_line import Level, Log
+from gitbot.cli.shared.metrics_file import MetricsFile
+from gitbot.cli.shared.session import running_options
+from gitbot.wiring import SystemClock, seconds_counted
+
+
+@click.command("serve")
+@click.option(
+    "--listen",
+    default="8080",
+    show_default=True,
+    metavar="ADDRESS",
+    help="A port of 127.0.0.1, or IP:PORT: 0.0.0.0:8080 is every IPv4 address.",
+)
+@reconcile_command.every_option
+@reconcile_command.health_option
+@reconcile_command.metrics_option
+@apply_command.follow_option
+@apply_command.max_runtime_option
+@running_options
+def serve(
+    *,
+    where: dict[str, str],
+    listen: str,
+    every: int,
+    health_file: str,
+    metrics_file: str,
+    follow: bool,
+    max_runtime: int,
+) -> int:
+    """Do what `reconcile --watch` does, and answer /metrics, /healthz and /readyz over HTTP.
+
+    It listens on 127.0.0.1 unless told otherwise. /healthz fails if the loop hangs. /readyz fails
+    while gitbot cannot do its work, and says why; a gitbot that a person stopped is ready.
+    """
+    from gitbot.service import PageServer, ServedPages, parse_address  # noqa: PLC0415 - keeps --help quick
+
+    address, log = parse_address(listen), Log()
+    health, metrics = HealthFile(health_file), MetricsFile(metrics_file, wanted=True)
+    pages = ServedPages(health=lambda: health.line, beaten=health.beaten, metrics=metrics.text)
+    with PageServer(address, pages, seconds_counted) as server:
+        said = f"serving http://{server.address}/metrics, /healthz and /readyz"
+        log.write(SystemClock().now(), Level.INFO, said)
+        return reconcile_command.keep_watching(
+            where,
+            reconcile_command.Told(health=health, metrics=metrics, log=log),
+            every=every,
+            max_runtime=max_runtime,
+            follow=follow,
+        )

@@ -1,0 +1,15 @@
+"""What a watching gitbot says over HTTP: `/metrics`, `/healthz` and `/readyz`, on one port.
+
+It only reads what the passes left behind. It starts nothing, and a client cannot delay a pass.
+"""
+
+from gitbot.service.pages import ALIVE, ServedPages
+from gitbot.service.server import Address, PageServer, parse_address
+
+__all__ = [
+    "ALIVE",
+    "Address",
+    "PageServer",
+    "ServedPages",
+    "parse_address",
+]

@@ -1,0 +1,51 @@
+"""The three pages, and what each of them answers now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+ALIVE = 1200  # seconds; an older heartbeat means that the loop hangs
+_PLAIN = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageAnswer:
+    """One response: its HTTP status, the type of its body, and the body."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedPages:
+    """`health` is the line of the health file, `beaten` the age of the heartbeat in seconds.
+
+    `metrics` gives the type and the text of the last exposition. All three are asked from other
+    threads than the one that changes them, so each must give a finished value.
+    """
+
+    health: Callable[[], str]
+    beaten: Callable[[], float]
+    metrics: Callable[[], tuple[str, bytes]]
+
+    def answer(self, path: str) -> PageAnswer | None:
+        """None for a page that does not exist."""
+        match path.partition("?")[0]:
+            case "/metrics":
+                kind, body = self.metrics()
+                return PageAnswer(status=200, content_type=kind, body=body)
+            case "/healthz":
+                age = self.beaten()
+                said = f"ok: heartbeat {age:.0f} s ago, at most {ALIVE}\n"
+                return _plain(said if age <= ALIVE else said.replace("ok", "hangs"), age <= ALIVE)
+            case "/readyz":
+                line = self.health()
+                return _plain(line, line.split(maxsplit=1)[:1] == ["ok"])
+            case _:
+                return None
+
+
+def _plain(text: str, good: bool) -> PageAnswer:
+    return PageAnswer(status=200 if good else 503, content_type=_PLAIN, body=text.encode())

@@ -1,0 +1,135 @@
+"""The listener on loopback: what it answers, and what a bad client cannot do."""
+
+import http.client
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from gitbot.errors import UsageError
+from gitbot.service import ALIVE, Address, PageServer, ServedPages, parse_address
+from gitbot.service import server as listener
+from gitbot.wiring import seconds_counted
+
+KIND = "text/plain; version=1.0.0"
+
+
+class Bot:
+    """What the passes left behind."""
+
+    line = "starting\n"
+    age = 0.0
+
+    def pages(self) -> ServedPages:
+        return ServedPages(
+            health=lambda: self.line,
+            beaten=lambda: self.age,
+            metrics=lambda: (KIND, b"gitbot_healthy 1\n"),
+        )
+
+
+@pytest.fixture
+def bot() -> Bot:
+    return Bot()
+
+
+@pytest.fixture
+def server(bot: Bot) -> Iterator[PageServer]:
+    with PageServer(parse_address("0"), bot.pages(), seconds_counted) as serving:
+        yield serving
+
+
+def ask(server: PageServer, path: str, method: str = "GET") -> tuple[int, str, str]:
+    """Status, type and body."""
+    connection = http.client.HTTPConnection(str(server.address), timeout=30)
+    connection.request(method, path)
+    answer = connection.getresponse()
+    said = (answer.status, answer.getheader("Content-Type") or "", answer.read().decode())
+    connection.close()
+    return said
+
+
+def test_metrics_are_what_the_last_pass_left(server: PageServer) -> None:
+    assert server.address.host == "127.0.0.1"
+    assert ask(server, "/metrics?x=1") == (200, KIND, "gitbot_healthy 1\n")
+    assert ask(server, "/metrics", "HEAD") == (200, KIND, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("starting\n", 503),
+        ("ok 2027-01-15T08:00:00Z\n", 200),
+        ("ok 2027-01-15T08:00:00Z stopped: smoke (ana)\n", 200),
+        ("failing 2027-01-15T08:00:00Z the ledger is gone\n", 503),
+    ],
+)
+def test_ready_is_the_line_of_the_health_file(
+    server: PageServer, bot: Bot, line: str, status: int
+) -> None:
+    bot.line = line
+    assert ask(server, "/readyz") == (status, "text/plain; charset=utf-8", line)
+
+
+def test_a_loop_without_a_heartbeat_is_not_alive(server: PageServer, bot: Bot) -> None:
+    bot.age = ALIVE - 1
+    assert ask(server, "/healthz")[0] == 200
+    bot.age = ALIVE + 1
+    status, _, said = ask(server, "/healthz")
+    assert (status, said.split(":")[0]) == (503, "hangs")
+
+
+def test_it_has_no_other_page_and_takes_no_write(server: PageServer) -> None:
+    for path in ("/", "/metrics/", "/../etc/passwd"):
+        assert ask(server, path)[0] == 404
+    for method in ("POST", "PUT", "DELETE"):
+        assert ask(server, "/metrics", method)[0] == 501
+
+
+def test_clients_that_say_nothing_keep_no_other_client_waiting(
+    server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = [socket.create_connection((server.address.host, server.address.port))
+            for _ in range(listener.CONNECTIONS - 1)]  # fmt: skip
+    try:
+        assert ask(server, "/readyz")[0] == 503
+        idle.append(socket.create_connection((server.address.host, server.address.port)))
+        for client in idle:
+            client.sendall(b"GET /metr")
+        further = socket.create_connection((server.address.host, server.address.port))
+        further.settimeout(30)
+        assert further.recv(1) == b"", "one more than there may be is closed at once"
+        further.close()
+        monkeypatch.setattr(listener, "LONGEST", 0.0)  # all of them have had their time
+        for client in idle:
+            client.settimeout(30)
+            assert b"HTTP/1.0 200" not in client.recv(100)
+    finally:
+        for client in idle:
+            client.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "shown"),
+    [
+        ("8080", "127.0.0.1", 8080, "127.0.0.1:8080"),
+        ("0.0.0.0:9", "0.0.0.0", 9, "0.0.0.0:9"),
+        ("[::1]:0", "::1", 0, "[::1]:0"),
+    ],
+)
+def test_an_address_is_a_port_of_loopback_or_says_its_ip(
+    text: str, host: str, port: int, shown: str
+) -> None:
+    assert parse_address(text) == Address(host=host, port=port)
+    assert str(parse_address(text)) == shown
+
+
+@pytest.mark.parametrize("text", ["", ":8080", "localhost:8080", "1.2.3:80", "65536", "-1", "8O", "٣"])  # fmt: skip  # noqa: E501
+def test_an_address_that_leaves_something_open_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="expected IP:PORT, or a port of 127"):
+        parse_address(text)
+
+
+def test_a_port_that_is_taken_is_said(server: PageServer, bot: Bot) -> None:
+    with pytest.raises(UsageError, match="cannot listen on 127"):
+        PageServer(server.address, bot.pages(), seconds_counted)
