@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 8_261,
     "audit": 1_971,
     "calendar": 1_529,
-    "cli": 9_084,
+    "cli": 9_123,
     "constraints": 11_223,
     "documents": 2_500,
     "errors": 109,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_006,
     "snapshot": 2_555,
     "wiring": 1_223,
-    "workflows": 15_032,
+    "workflows": 15_033,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

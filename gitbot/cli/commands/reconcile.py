@@ -12,7 +12,7 @@ import click
 from gitbot.cli.commands import apply as apply_command
 from gitbot.cli.commands import propose as propose_command
 from gitbot.cli.shared.health_file import HealthFile
-from gitbot.cli.shared.log_line import Level, Log
+from gitbot.cli.shared.log_line import Level, Log, LogFormat
 from gitbot.cli.shared.metrics_file import MetricsFile
 from gitbot.cli.shared.options import output_option
 from gitbot.cli.shared.output import document_text
@@ -21,6 +21,7 @@ from gitbot.errors import GitbotError
 from gitbot.wiring import StoppableClock, SystemClock
 
 if TYPE_CHECKING:
+    from gitbot.workflows.apply import Standstill
     from gitbot.workflows.core.context import RunContext
     from gitbot.workflows.watch import ReconcileResult
 
@@ -46,6 +47,13 @@ metrics_option = click.option(
     metavar="FILE",
     help="Write Prometheus metrics to a file after each pass.",
 )
+log_option = click.option(
+    "--log-format",
+    type=click.Choice([str(form) for form in LogFormat]),
+    default=str(LogFormat.TEXT),
+    show_default=True,
+    help="How --watch writes its log: lines for people, or one JSON object a line.",
+)
 
 
 @click.command("reconcile")
@@ -53,6 +61,7 @@ metrics_option = click.option(
 @every_option
 @health_option
 @metrics_option
+@log_option
 @apply_command.follow_option
 @apply_command.max_runtime_option
 @apply_command.wait_option
@@ -65,6 +74,7 @@ def reconcile(
     every: int,
     health_file: str,
     metrics_file: str,
+    log_format: str,
     follow: bool,
     max_runtime: int,
     wait_for_opening: int,
@@ -75,15 +85,10 @@ def reconcile(
     If nothing changed, a second run writes nothing. With --watch it also plans pull requests that
     were never shown, waits while something is out of reach, and ends with 130 on request.
     """
-    metrics = MetricsFile(metrics_file)
+    metrics, log = MetricsFile(metrics_file), Log(form=LogFormat(log_format))
     if watch:
-        return keep_watching(
-            where,
-            Told(health=HealthFile(health_file), metrics=metrics, log=Log(), output=output),
-            every=every,
-            max_runtime=max_runtime,
-            follow=follow,
-        )
+        told = Told(health=HealthFile(health_file), metrics=metrics, log=log, output=output)
+        return keep_watching(where, told, every=every, max_runtime=max_runtime, follow=follow)
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.watch import reconcile  # noqa: PLC0415
 
@@ -116,6 +121,7 @@ def keep_watching(
     from gitbot.workflows.watch import watch  # noqa: PLC0415
 
     log, beat = told.log, told.health.beat
+    log.number = 1
     with stopping(beat) as stop:
         clock = StoppableClock(SystemClock(), stop.stop, beat)
 
@@ -155,6 +161,10 @@ class Told:
         self.metrics.passed(self.log.cluster, now, result)
         self.log.standstill(now, still)
         self.log.faults(now, result.faults)
+        self._show(now, result, still)
+        self.log.number += 1
+
+    def _show(self, now: int, result: ReconcileResult, still: Standstill | None) -> None:
         if self.output != "table":
             show(result, self.output)
             return
@@ -169,6 +179,7 @@ class Told:
         self.health.failing(now, str(error))
         self.metrics.failing(self.log.cluster, now)
         self.log.write(now, Level.ERROR, f"{error}; trying again in {seconds} s")
+        self.log.number += 1
 
 
 def show(result: ReconcileResult, output: str) -> None:

@@ -7,7 +7,7 @@ import click
 from gitbot.cli.commands import apply as apply_command
 from gitbot.cli.commands import reconcile as reconcile_command
 from gitbot.cli.shared.health_file import HealthFile
-from gitbot.cli.shared.log_line import Level, Log
+from gitbot.cli.shared.log_line import Level, Log, LogFormat
 from gitbot.cli.shared.metrics_file import MetricsFile
 from gitbot.cli.shared.session import running_options
 from gitbot.wiring import SystemClock, seconds_counted
@@ -24,6 +24,7 @@ from gitbot.wiring import SystemClock, seconds_counted
 @reconcile_command.every_option
 @reconcile_command.health_option
 @reconcile_command.metrics_option
+@reconcile_command.log_option
 @apply_command.follow_option
 @apply_command.max_runtime_option
 @running_options
@@ -34,6 +35,7 @@ def serve(
     every: int,
     health_file: str,
     metrics_file: str,
+    log_format: str,
     follow: bool,
     max_runtime: int,
 ) -> int:
@@ -44,7 +46,7 @@ def serve(
     """
     from gitbot.service import PageServer, ServedPages, parse_address  # noqa: PLC0415 - keeps --help quick
 
-    address, log = parse_address(listen), Log()
+    address, log = parse_address(listen), Log(form=LogFormat(log_format))
     health, metrics = HealthFile(health_file), MetricsFile(metrics_file, wanted=True)
     pages = ServedPages(health=lambda: health.line, beaten=health.beaten, metrics=metrics.text)
     with PageServer(address, pages, seconds_counted) as server:

@@ -1,7 +1,8 @@
-"""Lines of a log that is read at night: time, level, text, then fields as key=value."""
+"""Lines of a log that is read at night: time, level, text, then fields; as text or as JSON."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,18 +26,32 @@ class Level(StrEnum):
     ERROR = "ERROR"
 
 
+class LogFormat(StrEnum):
+    """How a line is written: for people, or one JSON object for a program."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 @dataclass(slots=True, kw_only=True)
 class Log:
-    """The log of one process, on stderr; `cluster` and `executor` are "" until it has both."""
+    """The log of one process, on stderr; `cluster` and `executor` are "" until it has both.
+
+    `number` counts the passes of this process from 1, those that failed included; 0 if none runs.
+    """
 
     cluster: str = ""
     executor: str = ""
+    form: LogFormat = LogFormat.TEXT
+    number: int = 0
 
     def write(
         self, time: int, level: Level, text: str, facts: Mapping[str, str] | None = None
     ) -> None:
-        mine = {"cluster": self.cluster, "executor": self.executor}
-        say(log_line(time, level, text, facts={**mine, **(facts or {})}), err=True)
+        number = str(self.number or "")
+        mine = {"cluster": self.cluster, "executor": self.executor, "pass": number}
+        line = json_line if self.form is LogFormat.JSON else log_line
+        say(line(time, level, text, facts={**mine, **(facts or {})}), err=True)
 
     def progress(self, line: Progress) -> None:
         facts = {"request": line.request or "", "vm": line.vm, "state": line.state}
@@ -63,9 +78,20 @@ def log_line(
     facts: Mapping[str, str] | None = None,
 ) -> str:
     """One line; `time` in seconds UTC. A value with spaces or quotes is quoted."""
-    fields = {"version": gitbot_version(), **(facts or {})}
-    words = [f"{key}={_quoted(value)}" for key, value in fields.items() if value]
+    words = [f"{key}={_quoted(value)}" for key, value in _fields(facts)]
     return " ".join([format_instant(time), str(level), " ".join(text.split()), *words])
+
+
+def json_line(time: int, level: Level, text: str, *, facts: Mapping[str, str] | None = None) -> str:
+    """The same as one JSON object, in ASCII: a control character in a text stays an escape."""
+    begin = {"time": format_instant(time), "level": str(level), "message": " ".join(text.split())}
+    return json.dumps({**begin, **dict(_fields(facts))})
+
+
+def _fields(facts: Mapping[str, str] | None) -> list[tuple[str, str]]:
+    """The version, and every field that has a value."""
+    fields = {"version": gitbot_version(), **(facts or {})}
+    return [(key, value) for key, value in fields.items() if value]
 
 
 def _quoted(value: str) -> str:

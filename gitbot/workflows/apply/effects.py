@@ -222,6 +222,7 @@ def _facts(event: MoveEvent) -> dict[str, str]:
         "pullRequest": str(event.pull_request or ""),
         "merger": event.merger,
         "approvers": ",".join(event.approvers),
+        "plan": event.digest,
         "migration": event.migration,
     }
     return {key: value for key, value in found.items() if value}

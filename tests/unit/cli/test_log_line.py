@@ -1,11 +1,12 @@
 """A line of the log of `reconcile --watch`: read at night, and split by programs."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from gitbot import gitbot_version
-from gitbot.cli.shared.log_line import Level, Log, log_line
+from gitbot.cli.shared.log_line import Level, Log, LogFormat, log_line
 from gitbot.model.plan.plan import PlannerFault
 from gitbot.workflows.apply import Standstill, apply
 from gitbot.workflows.core.context import Progress
@@ -59,3 +60,22 @@ def test_lines_of_a_move_say_who_let_it_happen_and_its_migration() -> None:
     assert created.facts["migration"] == f"db/{name}"
     (approved,) = (line for line in told if line.state == "approved")
     assert (approved.facts["pullRequest"], approved.facts["merger"]) == ("1", "ann")
+
+
+def test_as_json_a_hostile_text_stays_in_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    log = Log(cluster="prod", form=LogFormat.JSON, number=3)
+    hostile = 'a"b\\c\x1b[2J\u202ed\x9b'
+    log.write(NOW, Level.ERROR, f"no\nroute {hostile}", {"vm": f"{hostile}\nINFO", "to": ""})
+    said = capsys.readouterr().err
+    assert said.isascii()
+    assert said.count("\n") == 1
+    assert not any(ord(character) < 32 for character in said.rstrip("\n"))
+    assert json.loads(said) == {
+        "time": HEAD,
+        "level": "ERROR",
+        "message": f"no route {hostile}",
+        "version": gitbot_version(),
+        "cluster": "prod",
+        "pass": "3",
+        "vm": f"{hostile}\nINFO",
+    }

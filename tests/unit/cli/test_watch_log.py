@@ -1,5 +1,6 @@
 """Whatever `reconcile --watch` prints is a line of one form: a pod's log has stdout and stderr."""
 
+import json
 import re
 import signal
 from pathlib import Path
@@ -21,17 +22,14 @@ LINE = re.compile(
 )
 
 
-def watched(desk: Desk) -> list[str]:
-    said = desk.gitbot("reconcile", "--watch")
+def watched(desk: Desk, *words: str) -> list[str]:
+    said = desk.gitbot("reconcile", "--watch", *words)
     assert said.code == 130, said.text
-    lines = said.text.splitlines()
-    assert [line for line in lines if not LINE.fullmatch(line)] == []
-    return lines
+    return said.text.splitlines()
 
 
-def test_each_line_of_a_move_says_what_let_it_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> list[str]:
+    """The log of a move, up to its creation."""
     progress = Log.progress
 
     def told(log: Log, line: Progress) -> None:
@@ -44,13 +42,37 @@ def test_each_line_of_a_move_says_what_let_it_run(
         pull = desk.loop.open({"jump.yaml": REQUEST})
         desk.loop.publish(pull.number)
         desk.loop.merge(pull.number)
-        lines = watched(desk)
+        return watched(desk, *words)
+
+
+def test_each_line_of_a_move_says_what_let_it_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = moved(tmp_path, monkeypatch)
+    assert [line for line in lines if not LINE.fullmatch(line)] == []
     of_move = [line for line in lines if " -> kni-worker5 " in line]
     request = " request=request/customapp/jump vm=customapp/jumpbox "
     assert len(of_move) > 1
     assert [line for line in of_move if request not in line] == []
     assert [line for line in of_move if " pullRequest=1 merger=alice" not in line] == []
     assert [line for line in of_move[1:] if " migration=customapp/gitbot-jump" not in line] == []
+
+
+def test_as_json_each_line_is_an_object_with_the_ids_of_pass_plan_and_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [json.loads(line) for line in moved(tmp_path, monkeypatch, "--log-format", "json")]
+    for line in lines:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", line["time"])
+        assert line["level"] in ("INFO", "WARNING", "ERROR")
+        assert line["message"]
+        assert (line["version"], line["cluster"], line["pass"]) == (gitbot_version(), "iberia", "1")
+        assert all(isinstance(value, str) and value for value in line.values())
+    (created,) = (line for line in lines if line.get("state") == "created")
+    assert created["request"] == "request/customapp/jump"
+    assert created["pullRequest"] == "1"
+    assert re.fullmatch(r"sha256:[0-9a-f]{64}", created["plan"])
+    assert re.fullmatch(r"customapp/gitbot-jumpbox-[0-9a-f]{10}", created["migration"])
 
 
 def test_a_stop_says_who_and_since_when(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +86,7 @@ def test_a_stop_says_who_and_since_when(tmp_path: Path, monkeypatch: pytest.Monk
     with at_desk(tmp_path, monkeypatch) as desk:
         assert desk.gitbot("hold", "--reason", "smoke", "--by", "ana").code == 0
         lines = watched(desk)
+    assert [line for line in lines if not LINE.fullmatch(line)] == []
     stops = [line for line in lines if "smoke" in line]
     assert len(stops) == 1
     assert " INFO nothing can start: smoke (ana, since 20" in stops[0]
