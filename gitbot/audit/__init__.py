@@ -10,6 +10,7 @@ from gitbot.audit.descheduler_policy import read_policy
 from gitbot.audit.drain_blockers import Departure
 from gitbot.audit.drift import uncompared
 from gitbot.audit.finding import AuditFinding, of_finding
+from gitbot.audit.gathered import gathering
 from gitbot.audit.lost_nodes import lost_nodes
 from gitbot.audit.node_load import LoadQuestion, load_findings
 from gitbot.audit.other_movers import other_movers
@@ -24,6 +25,7 @@ __all__ = [
     "audit_cluster",
     "conflict_finding",
     "contradictions",
+    "gathering",
     "load_findings",
     "lost_nodes",
     "of_finding",

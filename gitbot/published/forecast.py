@@ -27,6 +27,15 @@ class SimulatedStart(Part, frozen=True):
     why: str
 
 
+class SimulatedPod(Part, frozen=True):
+    """Another pod of a lost node that starts on another, or on none: then `why` says so."""
+
+    pod: str
+    source: str
+    to: str
+    why: str
+
+
 class SimulatedHold(Part, frozen=True):
     """A VM that stays although its node is to be emptied."""
 
@@ -60,7 +69,11 @@ class PublishedForecast(Document, frozen=True, kw_only=True):
     starts: list[SimulatedStart]
     holds: list[SimulatedHold]
     off: Annotated[list[str], Meta(description="VMs that nobody starts again.")]
+    pods: Annotated[list[SimulatedPod], Meta(description="Starts of other pods.")]
     others: Annotated[Count, Meta(description="Other pods that find no place.")]
+    gathered: Annotated[
+        list[str], Meta(description="Workloads whose members are newly on one node or in one zone.")
+    ]
     broken: Annotated[list[str], Meta(description="What breaks that held before.")]
     mended: Annotated[list[str], Meta(description="What holds that was broken before.")]
     asked: Annotated[Count, Meta(description="How many losses were tried.")]

@@ -12,9 +12,9 @@ ROOMS = {
     "__init__": 14,
     "__main__": 87,
     "adapters": 8_261,
-    "audit": 1_971,
+    "audit": 2_050,
     "calendar": 1_529,
-    "cli": 9_123,
+    "cli": 9_158,
     "constraints": 11_223,
     "documents": 2_500,
     "errors": 109,
@@ -26,7 +26,7 @@ ROOMS = {
     "planner": 7_762,
     "policy": 4_100,
     "ports": 593,
-    "published": 2_101,
+    "published": 2_114,
     "rendering": 347,
     "reports": 3_365,
     "service": 229,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_006,
     "snapshot": 2_555,
     "wiring": 1_223,
-    "workflows": 15_033,
+    "workflows": 15_082,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

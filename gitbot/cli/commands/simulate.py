@@ -218,7 +218,12 @@ def _document(forecast: Forecast) -> PublishedForecast:
             for hold in forecast.holds
         ],
         "off": [str(vm) for vm in forecast.off],
+        "pods": [
+            {"pod": str(item.vm), "source": item.source, "to": item.to, "why": item.why}
+            for item in forecast.pods
+        ],
         "others": forecast.others,
+        "gathered": forecast.gathered,
         "broken": forecast.broken,
         "mended": forecast.mended,
         "asked": forecast.asked,
@@ -260,6 +265,7 @@ def _page(forecast: Forecast) -> str:
         for vm, source, to in ends
     ]
     told = [("breaks", line) for line in forecast.broken]
+    told += [("gathers", line) for line in forecast.gathered]
     told += [("mended", line) for line in forecast.mended]
     told += [("plan/internal", line) for line in forecast.faults]
     return html_table(
@@ -267,7 +273,12 @@ def _page(forecast: Forecast) -> str:
         f"{forecast.question}: {_verdict(forecast)}",
         templates=shipped().templates,
         bad=forecast.bad,
-        rows=[_HEAD, *_rows(forecast), *((what, "", "", "", "", line) for what, line in told)],
+        rows=[
+            _HEAD,
+            *_rows(forecast),
+            *_pods(forecast),
+            *((what, "", "", "", "", line) for what, line in told),
+        ],
         board=chart(nodes, journeys),
     )
 
@@ -298,6 +309,25 @@ def _rows(forecast: Forecast) -> list[tuple[str, ...]]:
     return [(row[0], row[1].namespace, row[1].name, *row[2:]) for row in rows]
 
 
+_PODS = ("POD", "NAMESPACE", "NAME", "FROM", "TO", "WHY")
+
+
+def _pods(forecast: Forecast) -> list[tuple[str, ...]]:
+    """The landings of other pods, those without a place first."""
+    rows = [
+        (
+            "pod starts" if item.to else "POD PENDING",
+            item.vm.namespace,
+            item.vm.name,
+            item.source,
+            item.to,
+            item.why,
+        )
+        for item in forecast.pods
+    ]
+    return sorted(rows, key=lambda row: not row[0].isupper())
+
+
 def _table(forecast: Forecast, *, most: int) -> str:
     from gitbot.reports import columns  # noqa: PLC0415 - keeps --help quick
     from gitbot.reports.escape import terminal  # noqa: PLC0415
@@ -314,7 +344,12 @@ def _table(forecast: Forecast, *, most: int) -> str:
     if forecast.could:
         nodes = terminal(", ".join(forecast.could))
         blocks.append(f"together or not at all: {nodes} could go without the others\n")
+    blocks.append("".join(f"gathers: {terminal(line)}\n" for line in forecast.gathered))
     blocks.append("".join(f"mended: {terminal(line)}\n" for line in forecast.mended))
+    pods = _pods(forecast)
+    blocks.append(columns(_PODS, pods[:most]))
+    if len(pods) > most:
+        blocks.append(f"{len(pods) - most} more pods: -o wide\n")
     picture = [
         [c.node, str(c.before), str(c.after), _bar(c.before), _bar(c.after)]
         for c in forecast.nodes[:most]

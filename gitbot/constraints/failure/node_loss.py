@@ -53,13 +53,14 @@ class Restart:
 class NodeLoss:
     """The consequences of losing some nodes.
 
-    `off` are VMs that nothing starts again. `others` counts other pods without a place. `broken`
-    are breaches that are new or worse.
+    `off` are VMs that nothing starts again, `pods` other pods that start again, as `vm` of each.
+    `others` counts those without a place. `broken` are breaches that are new or worse.
     """
 
     nodes: tuple[str, ...]
     restarts: tuple[Restart, ...] = ()
     off: tuple[NamespacedName, ...] = ()
+    pods: tuple[Restart, ...] = ()
     others: int = 0
     broken: tuple[Breach, ...] = ()
 
@@ -130,6 +131,7 @@ class LossSimulation:
         if ends is None:
             return None
         restarts: list[Restart] = []
+        landed: list[Restart] = []
         told = False
         for item, pod in queue:
             if item is not None:
@@ -142,12 +144,17 @@ class LossSimulation:
                 told = told or bool(why)
                 why = why or _unproven(pod)
                 restarts.append(Restart(vm=item.name, source=item.node, to=to, why=why))
-        unplaced = sum(item is None and not ends[pod.name] for item, pod in queue)
+            else:
+                to, source = ends[pod.name], self._world.node_of(pod.name)
+                why = _why(world, pod, lost) if reasons and not to else ""
+                landed.append(Restart(vm=pod.name, source=source, to=to, why=why))
+        unplaced = sum(not item.to for item in landed)
         restarts.sort(key=lambda item: item.vm)
         return NodeLoss(
             nodes=lost,
             restarts=tuple(restarts),
             off=off,
+            pods=tuple(sorted(landed, key=lambda item: item.vm)),
             others=unplaced,
             broken=self._broken(lost, restarts),
         )

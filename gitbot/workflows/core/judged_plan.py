@@ -31,7 +31,13 @@ from gitbot.rendering import AdmissionRule, MigrationContext, NodeLabels, render
 from gitbot.reports import Diff, Preview, placement_diff
 from gitbot.settings import Settings
 from gitbot.workflows.core.plan_conditions import outlook_of
-from gitbot.workflows.core.plan_verdict import judged, overridden, single_losses, worse_losses
+from gitbot.workflows.core.plan_verdict import (
+    judged,
+    newly_gathered,
+    overridden,
+    single_losses,
+    worse_losses,
+)
 from gitbot.workflows.core.revision import Revision
 
 PREFIX = "placement.gitbot.dev/"
@@ -83,7 +89,7 @@ def judge_plan(
     windows = {intent.ref.name for intent, _ in revision.intents.maintenance_windows}
     labels = label_findings(manifests, problem.snapshot, windows.union(emptying))
     own = {*replay(problem, plan), *rule_findings(plan), *worse_losses(losses), *labels}
-    own |= {*fault_findings(plan.faults)}
+    own |= {*fault_findings(plan.faults), *newly_gathered(problem.snapshot, plan, problem.goals)}
     found = tuple(sorted({*findings, *verdict.findings, *own}, key=sort_key))
     expires_at = clock + revision.settings.plan_expiry
     diff = placement_diff(

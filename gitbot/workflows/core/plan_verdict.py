@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gitbot.audit import gathering
 from gitbot.constraints.failure.resilience import resilience
+from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import PlacementPlan, Resilience
-from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.plan.problem import EmptyNodes, Goal, PlacementProblem
 from gitbot.model.text.wording import first_of
 from gitbot.policy import Verdict, judge
 from gitbot.policy.evaluate_once import PlanVariables
@@ -90,6 +92,28 @@ def worse_losses(losses: Iterable[Resilience]) -> tuple[Finding, ...]:
 
 
 _NAMED = 3  # losses
+
+
+def newly_gathered(
+    snapshot: ClusterSnapshot, plan: PlacementPlan, goals: Iterable[Goal]
+) -> Iterator[Finding]:
+    """Workloads whose members are on one node or in one zone after the plan, and were not before.
+
+    Nodes that a goal empties could take no member.
+    """
+    ends = {move.vm.namespaced_name: move for move in plan.moves}
+    closed = [node for goal in goals if isinstance(goal, EmptyNodes) for node in goal.nodes]
+    places = {vm: move.to.node for vm, move in ends.items()}
+    for item in gathering(snapshot, places, closed=closed):
+        intent = next(ends[vm].intent for vm in item.vms if vm in ends)
+        yield replace(
+            item.finding,
+            code="plan/gathered",
+            message=f"{item.kind} {item.name}: after the plan {item.finding.message}",
+            file=intent.file,
+            line=intent.line,
+            key_path="",
+        )
 
 
 def overridden(revision: Revision, digest: str) -> Revision:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec
 
-from gitbot.audit import AuditFinding, audit_cluster
+from gitbot.audit import AuditFinding, audit_cluster, gathering
 from gitbot.constraints.failure.node_loss import LossSimulation, NodeLoss, Restart
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.vm_spec_rules import own_rules
@@ -59,8 +59,9 @@ class Forecast:
     """The answer. What does not apply is empty.
 
     `moves` are live migrations, `restarts` starts elsewhere or nowhere, `holds` VMs that stay,
-    `off` VMs that nobody starts again, `others` other pods without a place. `broken` are findings
-    that are new, `unsurvived` losses that leave VMs without a place, of `asked` losses.
+    `off` VMs that nobody starts again, `pods` starts of other pods, `others` those without a place.
+    `gathered` are workloads whose members are newly on one node or in one zone. `broken` are
+    findings that are new, `unsurvived` losses that leave VMs without a place, of `asked` losses.
     `could` are nodes that can be empty together, if all that were asked for cannot. `faults` are
     those of gitbot itself, in lines to report; not `answered`: they left nothing of the answer.
     """
@@ -71,7 +72,9 @@ class Forecast:
     restarts: tuple[Restart, ...] = ()
     holds: tuple[Hold, ...] = ()
     off: tuple[NamespacedName, ...] = ()
+    pods: tuple[Restart, ...] = ()
     others: int = 0
+    gathered: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
     unsurvived: tuple[NodeLoss, ...] = ()
@@ -170,7 +173,11 @@ class Simulation:
             self._forecast(f"lose {', '.join(loss.nodes)}", ends),
             restarts=loss.restarts,
             off=loss.off,
+            pods=loss.pods,
             others=loss.others,
+            gathered=self._gathered(
+                ends, pods={item.vm: item.to for item in loss.pods}, closed=loss.nodes
+            ),
             broken=tuple(breach.message for breach in loss.broken),
         )
 
@@ -288,6 +295,7 @@ class Simulation:
             self._forecast(question, ends),
             moves=plan.moves,
             holds=plan.holds,
+            gathered=self._gathered(ends, closed=() if away is not None else nodes),
             seconds=_seconds(plan, self._now),
             could=tuple(node for drain in plan.drains for node in drain.could),
             faults=_lines(fault_findings(plan.faults)),
@@ -323,6 +331,16 @@ class Simulation:
     ) -> dict[_Identity, str]:
         found = audit_cluster(snapshot, rules)
         return {_identity(item): f"{_subject(item)}: {item.finding.message}" for item in found}
+
+    def _gathered(
+        self,
+        ends: Mapping[NamespacedName, str],
+        *,
+        pods: Mapping[NamespacedName, str] | None = None,
+        closed: Iterable[str] = (),
+    ) -> tuple[str, ...]:
+        found = gathering(self.snapshot, ends, pods=pods, closed=closed)
+        return tuple(f"{_subject(item)}: {item.finding.message}" for item in found)
 
     def _forecast(self, question: str, ends: dict[NamespacedName, str]) -> Forecast:
         homes = self._instances.homes
