@@ -225,6 +225,21 @@ def cluster_here(kubeconfig: str, context: str) -> Iterator[Cluster]:
         yield cluster
 
 
+def cluster_of(
+    settings: Settings, name: str, *, kubeconfig: str, context: str
+) -> LazyCluster[Cluster]:
+    """The cluster of that name in the configuration, for its caller to close."""
+    named = settings.cluster(name)
+    context = context or (named.context if named else name)
+    opener = partial(open_cluster, name=name, kubeconfig=kubeconfig, context=context)
+    return LazyCluster(name, opener)
+
+
+def ledger_here(root: Path) -> str:
+    """What clusters call the ledger of the forge that the working tree names."""
+    return ledger_name(forge_here(root)[0].remote)
+
+
 def cluster_questions(
     settings: Settings, name: str, *, kubeconfig: str, context: str
 ) -> ClusterQuestions:

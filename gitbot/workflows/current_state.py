@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
+from gitbot.errors import ClusterError
 from gitbot.execution.executor_types import Steps
 from gitbot.execution.next_steps import next_steps
 from gitbot.intents import Intent, MaintenanceWindowSpec
@@ -13,6 +15,8 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.text.wording import first_of
+from gitbot.ports.clock import Clock
+from gitbot.ports.cluster import Cluster
 from gitbot.workflows.approval.base_history import check_history
 from gitbot.workflows.approval.read_approvals import Approvals, read_approvals
 from gitbot.workflows.core.context import RunContext
@@ -24,6 +28,7 @@ from gitbot.workflows.core.stop_conditions import (
     ledger_stop,
     outdated,
     standstill,
+    stop_in,
 )
 from gitbot.workflows.ledger.anchor import Anchor, read_anchor
 
@@ -106,6 +111,29 @@ def why_nothing_starts(
             stop = anchor.stop(shell.ledger_store.read(), migrations)
     stop = stop or ledger_stop(ledger, shell.cluster_name) or forge_skew(shell)
     return stop or (cluster_stop(shell) if ask_cluster else "")
+
+
+def known_standstill(
+    cluster: Cluster,
+    clock: Clock,
+    read: Callable[[], Ledger],
+    anchor: Anchor,
+    migrations: Iterable[KubernetesObject],
+) -> Standstill | None:
+    """What keeps everything from starting, as far as the account of a check can see it.
+
+    What that account may not read says nothing about the one that applies. `read` is called after
+    the others were read, see `Anchor.stop`.
+    """
+    ledger, name = read(), cluster.name
+    stop = ledger_stop(ledger, name)
+    if not stop and not anchor.trouble:
+        stop = anchor.stop(ledger, migrations)
+    with suppress(ClusterError):
+        if not stop:
+            cluster.hold_flag()  # raises what `stop_in` takes for a reason to stop
+            stop = stop_in(cluster, clock)
+    return standstill(stop, ledger, name)
 
 
 def missing_nodes(intent: Intent, snapshot: ClusterSnapshot) -> str:

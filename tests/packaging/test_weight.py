@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 8_261,
     "audit": 2_050,
     "calendar": 1_529,
-    "cli": 9_158,
+    "cli": 9_261,
     "constraints": 11_223,
     "documents": 2_500,
     "errors": 109,
@@ -33,8 +33,8 @@ ROOMS = {
     "settings": 681,
     "simulation": 9_006,
     "snapshot": 2_555,
-    "wiring": 1_223,
-    "workflows": 15_082,
+    "wiring": 1_238,
+    "workflows": 15_127,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -80,7 +80,7 @@ def _results(
     if not given:
         if publish:
             raise click.UsageError("--publish needs --pull-request N or --head COMMIT")
-        return (run_check(asked, human=human),)
+        return (run_check(asked, human=human, to_act=True),)
     if len(given) > 1:
         raise click.UsageError(f"give {' or '.join(given)}, not both")
     if asked.at:
@@ -89,7 +89,7 @@ def _results(
         raise click.UsageError(f"{given[0]} names head and base itself")
     from gitbot.cli.shared.pull_request_check import run_pulls  # noqa: PLC0415 - forge and Git only where used
 
-    return run_pulls(asked, what=given[0], which=str(named[given[0]]), publish=publish)
+    return run_pulls(asked, what=given[0], which=str(named[given[0]]), publish=publish, human=human)
 
 
 def _write_reports(result: CheckResult, folder: str) -> None:

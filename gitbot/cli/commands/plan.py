@@ -24,7 +24,7 @@ def plan(asked: PlanOptions, output: str, fail_on: str) -> int:
     """
     whole_or_narrow(asked.scope, output)
     human = output in ("table", "wide")
-    result = run_check(asked, stoppable=True, human=human)
+    result = run_check(asked, stoppable=True, human=human, to_act=True)
     click.echo(shown(result, output, colour=colour(), scope=asked.scope), nl=False)
     if not result.final:
         return 130

@@ -23,6 +23,7 @@ from gitbot.cli.shared.options import (
     scope_options,
 )
 from gitbot.cli.shared.session import age_of, pick_cluster, say
+from gitbot.cli.shared.standstill_line import say_standstill_here
 from gitbot.errors import RepositoryError, SnapshotError, UsageError
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
 from gitbot.model.text.names import CONFIGURATION_FILE, LIMIT_HARD_ANTI_AFFINITY
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from gitbot.model.ledger.ledger import Ledger
     from gitbot.ports.repository import Repository
     from gitbot.settings import Settings
+    from gitbot.wiring.forge_reads import ForgeTips
     from gitbot.workflows.check import CheckResult
     from gitbot.workflows.core.revision import Revision, Texts
     from gitbot.workflows.core.rights import Missing
@@ -59,6 +61,11 @@ class PlanOptions:
     assume_plugins: tuple[str, ...] = ()
     at: str = ""  # the instant to judge, "" for now
     scope: Scope | None = None  # what is shown of the plan
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the cluster is read as it is now."""
+        return not (self.published or self.access.snapshots or self.told_now)
 
 
 def asking_options(function: F) -> F:
@@ -109,19 +116,22 @@ def asking_options(function: F) -> F:
     return cast("F", gather)
 
 
-def run_check(asked: PlanOptions, *, stoppable: bool = False, human: bool = False) -> CheckResult:
+def run_check(
+    asked: PlanOptions, *, stoppable: bool = False, human: bool = False, to_act: bool = False
+) -> CheckResult:
     """Read the texts and the cluster, and check. Errors in texts are found without a cluster.
 
     Stoppable: the first signal to end, while it plans, ends with the best plan so far. `human`: the
-    output is a table, and may begin with how old the ledger is.
+    output is a table, and may begin with how old the ledger is. `to_act`: the plan is one to carry
+    out, so it also says what keeps everything from starting.
     """
     progress = StderrProgress(sys.stderr)
     with progress.shown():
-        return _read_and_check(asked, progress, stoppable=stoppable, human=human)
+        return _read_and_check(asked, progress, stoppable=stoppable, human=human, to_act=to_act)
 
 
 def _read_and_check(
-    asked: PlanOptions, progress: StderrProgress, *, stoppable: bool, human: bool
+    asked: PlanOptions, progress: StderrProgress, *, stoppable: bool, human: bool, to_act: bool
 ) -> CheckResult:
     from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
     from gitbot.wiring.plan_worker import check_apart, read_apart  # noqa: PLC0415
@@ -145,16 +155,18 @@ def _read_and_check(
     revision = trusted if before is None else read_apart(texts, trusted)
     if any(map(stops, revision.findings)):
         return invalid_texts_result(revision)
-    ledger = ask_ledger(
+    tips = ask_tips(
         root, now=asked.now, base=asked.base, rev=asked.rev, human=human, onlooker=progress
     )
     at = judged_at(asked.at, revision.zone, now=asked.now, human=human)
     snapshot, missing = _cluster(asked, root, repository, revision, progress)
+    if to_act and asked.is_live:
+        say_standstill_here(asked.access, root, revision.settings, tips, snapshot, human=human)
     evidence = PlanningInputs(
         snapshot=snapshot,
         now=at or asked.now,
         clock=asked.now,
-        past=request_history(ledger, revision.cluster),
+        past=request_history(tips.ledger, revision.cluster),
         assume_plugins=asked.assume_plugins,
     )
     ending = progress.stoppable() if stoppable else nullcontext()
@@ -211,6 +223,7 @@ def _cluster(
     load = configured.load if configured else None
     access = asked.access.of(name=cluster, context=context, load=load)
     snapshot = load_snapshot(access, now=asked.now, onlooker=onlooker)
+    onlooker.begins("")  # whole lines may follow
     if not asked.cluster:
         same_cluster(snapshot, cluster, context)
     if access.snapshots:
@@ -339,6 +352,13 @@ def _commit(repository: Repository, rev: str) -> str:
 
 
 def ask_ledger(
+    root: Path, *, now: int, rev: str = "", human: bool, onlooker: PlanningProgress = NO_PROGRESS
+) -> Ledger:
+    """The forge's ledger, as `ask_tips`."""
+    return ask_tips(root, now=now, rev=rev, human=human, onlooker=onlooker).ledger
+
+
+def ask_tips(
     root: Path,
     *,
     now: int,
@@ -346,8 +366,8 @@ def ask_ledger(
     rev: str = "",
     human: bool,
     onlooker: PlanningProgress = NO_PROGRESS,
-) -> Ledger:
-    """The forge's ledger. The first line that is printed says if it, or what is read, may be old.
+) -> ForgeTips:
+    """The forge's ledger and base branch. The first line says if it, or what is read, may be old.
 
     What is read is `base`, or the folder if neither `base` nor `rev` is given. The line goes to
     standard output for people (`human`), to standard error beside a document.
@@ -373,4 +393,4 @@ def ask_ledger(
         if here != asked.base:
             words = f"{base} here is at {str(here)[:12]}, on the forge at {asked.base[:12]}"
             say(f"{words}: git fetch, or pull", err=not human)
-    return asked.ledger
+    return asked

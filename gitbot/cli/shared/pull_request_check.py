@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from gitbot.cli.shared.options import load_snapshot
 from gitbot.cli.shared.planning_input import PlanOptions, published_rights, published_snapshot
 from gitbot.cli.shared.session import pick_cluster, say, stages
+from gitbot.cli.shared.standstill_line import say_standstill
 from gitbot.errors import UsageError
 from gitbot.wiring import SystemClock, find_root
 
 if TYPE_CHECKING:
     from gitbot.ports.clock import Clock
+    from gitbot.workflows.ask import Standstill
     from gitbot.workflows.check import CheckResult
     from gitbot.workflows.core.context import RunContext
 
@@ -32,7 +34,7 @@ class FixedClock:
 
 
 def run_pulls(
-    asked: PlanOptions, *, what: str, which: str, publish: bool
+    asked: PlanOptions, *, what: str, which: str, publish: bool, human: bool = False
 ) -> tuple[CheckResult, ...]:
     """Check one open pull request, those at a commit, or a merge group; `publish` writes it there.
 
@@ -67,11 +69,24 @@ def run_pulls(
             workspace.read_only(cluster, lambda: given)
         shell = open_shell(workspace, cluster, onlooker=progress, at_hand=not asked.published)
         progress.begins("reading the forge and the cluster")
+        if asked.is_live:
+            found = _standstill(shell)
+            progress.begins("")  # a whole line may follow
+            say_standstill(found, human=human)
         if what == "--merge-group":
             return _group(shell, _commit(what, which), publish=publish)
         is_number = what == "--pull-request"
         numbers = (int(which),) if is_number else _at_head(shell, _commit(what, which))
         return tuple(_one(shell, each, publish=publish) for each in numbers)
+
+
+def _standstill(shell: RunContext) -> Standstill | None:
+    from gitbot.workflows.ask import known_standstill  # noqa: PLC0415
+    from gitbot.workflows.ledger.anchor import known_migrations, read_anchor  # noqa: PLC0415
+
+    anchor = read_anchor(shell)
+    there, read = known_migrations(shell, anchor), shell.ledger_store.read
+    return known_standstill(shell.cluster, SystemClock(), read, anchor, there)
 
 
 def _one(shell: RunContext, number: int, *, publish: bool) -> CheckResult:

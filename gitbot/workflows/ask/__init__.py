@@ -29,7 +29,8 @@ from gitbot.workflows.ask.proof import prove
 from gitbot.workflows.ask.status import RequestStatus, StatusResult, look_at_all, status
 from gitbot.workflows.ask.status_document import status_document
 from gitbot.workflows.ask.wait import Awaited, WaitProgress, node_awaited, request_awaited
-from gitbot.workflows.current_state import missing_nodes
+from gitbot.workflows.core.stop_conditions import Standstill
+from gitbot.workflows.current_state import known_standstill, missing_nodes
 
 __all__ = [
     "Awaited",
@@ -41,11 +42,13 @@ __all__ = [
     "Questions",
     "RequestStatus",
     "Row",
+    "Standstill",
     "StatusResult",
     "WaitProgress",
     "changing_intents",
     "cluster_checks",
     "history",
+    "known_standstill",
     "ledger_metrics",
     "listing",
     "look_at_all",

@@ -152,7 +152,7 @@ def _namespace(shell: RunContext) -> Iterable[Check]:
 
 def _flag(shell: RunContext) -> Iterable[Check]:
     """The stop flag in the cluster, which also `kubectl create configmap` sets."""
-    if reason := cluster_flag(shell):
+    if reason := cluster_flag(shell.cluster):
         wrong = isinstance(reason, UnknownStop)
         words = reason if wrong else f"everything is stopped by gitbot/gitbot-hold: {reason}"
         fix = f"{APPLY_RBAC}; see cluster/stop-flag" if wrong else _RESUME

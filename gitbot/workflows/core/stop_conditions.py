@@ -15,6 +15,8 @@ from gitbot.model.ledger.events import StopSet
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.names import CONFIGURATION_FILE
+from gitbot.ports.clock import Clock
+from gitbot.ports.cluster import Cluster
 from gitbot.settings import Settings
 from gitbot.workflows.core.context import RunContext
 
@@ -150,10 +152,10 @@ def forge_skew(shell: RunContext) -> str:
     return UnknownStop(f"{FORGE_SKEWED} {skew} s away from ours (at most {MAX_SKEW})")
 
 
-def cluster_flag(shell: RunContext) -> str:
+def cluster_flag(cluster: Cluster) -> str:
     """The reason of the cluster's stop flag, or why it is unreadable; "" if it is not set."""
     try:
-        reason = shell.cluster.hold_flag()
+        reason = cluster.hold_flag()
     except GitbotError as error:
         return UnknownStop(f"{UNREADABLE}: {error}")
     return "" if reason is None else FlagStop(reason or "held")
@@ -161,16 +163,20 @@ def cluster_flag(shell: RunContext) -> str:
 
 def cluster_stop(shell: RunContext) -> str:
     """Why nothing may start on this cluster; "" if it may."""
-    reason = cluster_flag(shell)
+    return stop_in(shell.cluster, shell.clock)
+
+
+def stop_in(cluster: Cluster, clock: Clock) -> str:
+    reason = cluster_flag(cluster)
     if reason:
         return reason
-    asked = shell.clock.now()
+    asked = clock.now()
     try:
-        there = shell.cluster.server_time()
+        there = cluster.server_time()
     except GitbotError as error:
         return UnknownStop(f"{UNREADABLE}: {error}")
     # The server read its clock at some moment in between: a slow response may hide a difference.
-    skew = max(abs(there - asked), abs(there - shell.clock.now()))
+    skew = max(abs(there - asked), abs(there - clock.now()))
     if skew <= MAX_SKEW:
         return ""
     return UnknownStop(f"{SKEWED} {skew} s away from ours (at most {MAX_SKEW})")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 from gitbot.errors import ClusterError, ClusterForbidden, ClusterRefused, ForgeError, GitbotError
@@ -201,24 +201,30 @@ def read_anchor(shell: RunContext, *, ask_forge: bool = True, ask_cluster: bool 
     named: Names = {"called": shell.cluster_name, "clusters": shell.clusters}
     if not ask_cluster:
         return Anchor(**named, head=None, forge=forge)
+    anchor = anchor_in(shell.cluster, shell.ledger_name, **named)
+    if anchor.head is None:
+        shell.say(WITHOUT)
+    return replace(anchor, forge=forge)
+
+
+def anchor_in(cluster: Cluster, name: str, *, called: str, clusters: tuple[str, ...]) -> Anchor:
+    """What the cluster alone knows of that ledger."""
+    named: Names = {"called": called, "clusters": clusters}
     found: Mapping[str, str] | None = None
     try:
-        found = shell.cluster.ledger_anchors()
-    except ClusterForbidden:
-        shell.say(WITHOUT)
+        with suppress(ClusterForbidden):
+            found = cluster.ledger_anchors()
     except GitbotError as error:
-        return Anchor(**named, trouble=f"{UNREADABLE}: {error}", forge=forge)
+        return Anchor(**named, trouble=f"{UNREADABLE}: {error}")
     try:
-        uid = shell.cluster.cluster_uid()
+        uid = cluster.cluster_uid()
     except GitbotError as error:
-        return Anchor(**named, trouble=f"{UNIDENTIFIED}: {error}", forge=forge)
+        return Anchor(**named, trouble=f"{UNIDENTIFIED}: {error}")
     if found is None:
-        return Anchor(**named, head=None, forge=forge, uid=uid)
-    name = shell.ledger_name
+        return Anchor(**named, head=None, uid=uid)
     return Anchor(
         **named,
         head=found.get(name, ""),
-        forge=forge,
         uid=uid,
         noted_uid=found.get(f"{name}{UID}", ""),
         is_known=name in found,

@@ -465,6 +465,9 @@ def not_planned(
             continue
         elif not reason:
             reason, command = "no plan for it is approved", "gitbot propose"
+        still = seen.standstill
+        if still is not None and not still.healthy:  # a plan made now would say nothing
+            command = still.next_command
         found.append(
             NotPlanned(request=concern.goal.request.id, reason=reason, next_command=command)
         )
