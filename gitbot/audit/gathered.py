@@ -47,7 +47,7 @@ def gathering(
 ) -> Iterator[AuditFinding]:
     """Notes on workloads that are gathered once VMs (`ends`) and other pods have these nodes.
 
-    "" is no node. Workloads that are gathered at the same node or zone already are left out;
+    "" means no node. Workloads that are gathered at the same node or zone already are left out;
     `closed` nodes could take no member.
     """
     instances, world, others = Instances.of(snapshot), World.of(snapshot), pods or {}

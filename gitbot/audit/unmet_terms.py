@@ -8,7 +8,7 @@ from gitbot.audit.broken_rules import started_at
 from gitbot.audit.finding import INSTANCE, AuditFinding, about
 from gitbot.constraints.audit_placement import Misplacement, PlacedPod, misplaced
 from gitbot.constraints.moves.instances import Instances
-from gitbot.constraints.rules.domains import key_advice
+from gitbot.constraints.rules.domains import deprecated_in, missing_labels, replaced_by
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubevirt.names import SCHEDULABLE
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -63,8 +63,7 @@ def missing_keys(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterat
     domains = Instances.of(snapshot).domains
     able = {name for name, node in domains.nodes.items() if SCHEDULABLE in node.labels}
     for key, vms in sorted(asking.items()):
-        lines = [line for line in key_advice(domains, key, among=able or None) if "label" in line]
-        for line in lines:
+        for line in missing_labels(domains, key, among=able or None):
             listed = first_of([vm.name for vm in sorted(vms)], 3)
             yield about(
                 "audit/topology-key",
@@ -75,6 +74,27 @@ def missing_keys(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterat
                 hint="label the nodes",
                 vms=tuple(sorted(vms)),
             )
+
+
+def deprecated_keys(pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
+    """Deprecated labels of nodes in any of VMs' own terms: one warning for each label."""
+    asking: dict[str, list[NamespacedName]] = {}
+    for placed in pods:
+        if placed.vm is not None:
+            for key in deprecated_in(placed.pod):
+                asking.setdefault(key, []).append(placed.vm)
+    for key, vms in sorted(asking.items()):
+        listed = first_of([vm.name for vm in sorted(vms)], 3)
+        yield about(
+            "audit/deprecated-key",
+            Severity.WARNING,
+            kind="Node",
+            name=NamespacedName(namespace="", name=key),
+            message=f"{key} is deprecated, and nodes may lose it; the terms of "
+            f"{counted(len(vms), 'VM')} read it: {listed}",
+            hint=f"write {replaced_by(key)} in the VMs",
+            vms=tuple(sorted(vms)),
+        )
 
 
 def _keys(pod: Pod) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gitbot.constraints.rules.domains import deprecated_in, replaced_by
 from gitbot.constraints.scheduler.filters.attachment import PLUGIN as HOTPLUG
 from gitbot.constraints.scheduler.filters.node_affinity import pinned_names
 from gitbot.constraints.scheduler.storage import class_of, is_bound, waits_for_consumer
@@ -44,6 +45,9 @@ def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
             "a namespaceSelector of NotIn and DoesNotExist alone reaches every namespace "
             f"in kube-scheduler {MINOR} (a defect there); the verdict follows it",
         )
+    if old := deprecated_in(pod):
+        words = "; ".join(f"{key} (now {replaced_by(key)})" for key in old)
+        yield warned("deprecated-key", f"its terms read labels that nodes may lose: {words}")
     yield from _not_looked_at(pod, world)
     yield from _unread(pod, world)
     yield from _attachment(judgement)

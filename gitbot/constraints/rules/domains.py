@@ -8,6 +8,7 @@ from gitbot.constraints.scheduler.label_index import LabelIndex
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.selectors import LabelMatcher, NodeMatcher
 from gitbot.model.cluster.node import Node
+from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import HOSTNAME, ZONE
 from gitbot.model.text.wording import first_of
 
@@ -110,14 +111,39 @@ def key_advice(
 
     Reports missing labels of the nodes in `among` only; None means all nodes.
     """
-    lines = []
-    if key in _OLD_KEYS:
-        lines.append(f"{key} is deprecated; write {_OLD_KEYS[key]}")
+    new = replaced_by(key)
+    old = (f"{key} is deprecated; write {new}",) if new else ()
+    return (*old, *missing_labels(domains, key, among=among))
+
+
+def replaced_by(key: str) -> str:
+    """The label that Kubernetes writes instead of a deprecated one; "" for any other key."""
+    return _OLD_KEYS.get(key, "")
+
+
+def deprecated_in(pod: Pod) -> tuple[str, ...]:
+    """The deprecated labels of nodes that a pod's selector and terms name, also preferred ones."""
+    affinity = pod.affinity
+    wishes = (wish.term for wish in affinity.preferred_nodes)
+    nodes = (*(affinity.required_nodes or ()), *wishes)
+    pods = (wish.term for wish in affinity.preferred_pods)
+    keys = {
+        *pod.node_selector,
+        *(item.key for term in nodes for item in term.expressions),
+        *(t.topology_key for t in (*pods, *affinity.required_pods, *affinity.required_anti)),
+        *(one.topology_key for one in pod.spread),
+    }
+    return tuple(sorted(keys & _OLD_KEYS.keys()))
+
+
+def missing_labels(
+    domains: Domains, key: str, *, among: Collection[str] | None = None
+) -> tuple[str, ...]:
+    """As `key_advice`, about the labels of nodes alone."""
     if domains.nodes and not domains.column(key):
-        lines.append(f"no node has label {key}{_nearest(domains, key)}")
-    elif missing := [n for n in domains.unlabelled(key) if among is None or n in among]:
-        lines.append(f"nodes without label {key}: {', '.join(missing)}")
-    return tuple(lines)
+        return (f"no node has label {key}{_nearest(domains, key)}",)
+    missing = [n for n in domains.unlabelled(key) if among is None or n in among]
+    return (f"nodes without label {key}: {', '.join(missing)}",) if missing else ()
 
 
 def _nearest(domains: Domains, key: str) -> str:

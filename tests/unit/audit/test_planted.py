@@ -27,6 +27,10 @@ from tests.scenarios.small_clusters import Objects, changed, evacuation, flat, m
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 AUDIT = Path(__file__).parents[3] / "gitbot" / "audit"
 OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown"}
+OLD = {
+    "topologyKey": "failure-domain.beta.kubernetes.io/zone",
+    "whenUnsatisfiable": "ScheduleAnyway",
+}
 SPARE, OTHER = "spare", "kni-worker"  # two nodes of zone scu, the first without other VMs
 
 
@@ -130,6 +134,10 @@ PLANTS = {
     "a key that nodes lack": Plant(
         objects=[vm("racked", on=OTHER, affinity=apart("nobody", "example.com/rack"))],
         found={("audit/topology-key", "example.com/rack")},
+    ),
+    "a deprecated key in a wish": Plant(
+        objects=[vm("old", on=OTHER, topology_spread=[{**uneven(), **OLD}])],
+        found={("audit/deprecated-key", OLD["topologyKey"]), ("audit/topology-spread", "old")},
     ),
     "a replica set on one node": Plant(
         objects=[member(1), member(2)], found={("audit/gathered", "frontend")}

@@ -75,3 +75,13 @@ def test_members_of_one_set_that_gather_are_noted(tmp_path: Path, places: str, s
     assert [item["message"] for item in found if item["code"] == "audit/gathered"] == [said] * bool(
         said
     )
+
+
+def test_deprecated_labels_in_a_vms_own_terms_are_named(tmp_path: Path) -> None:
+    zone = "failure-domain.beta.kubernetes.io/zone"
+    pool = [node(name, labels={zone: "a"}) for name in ("n1", "n2")]
+    scene = written(tmp_path, *pool, vm("web", on="n1", node_selector={zone: "a"}))
+    said = typed("audit", "--no-intents", "--rule", "audit/deprecated-key", "--snapshot", scene)
+    assert f"{zone} is deprecated, and nodes may lose it; the terms of 1 VM read it" in said.out
+    said = typed("explain", "web", "--no-intents", "--snapshot", scene)
+    assert f"deprecated-key: its terms read labels that nodes may lose: {zone} (now " in said.out
