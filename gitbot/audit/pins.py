@@ -52,8 +52,10 @@ def pins(
                 Severity.NOTE,
                 placed.vm,
                 node=placed.node,
-                message=f"its pod still carries the addedNodeSelector of a migration: {left}",
-                hint="it has no effect, and the next migration drops it",
+                message="its pod still carries the addedNodeSelector of a migration: "
+                + ", ".join(f"{key}={value}" for key, value in sorted(left.items())),
+                hint=f"it has no effect{_UNSEEN if HOSTNAME in left else ''}, and the next "
+                "migration drops it",
             )
 
 
@@ -75,16 +77,19 @@ def _declared(rules: Sequence[RuleConstraint], vm: NamespacedName) -> bool:
     )
 
 
-def _left_over(placed: PlacedPod, spec: Json) -> str:
+_UNSEEN = " but for a descheduler with nodeFit, which passes the VM over as no other node fits"
+"""kubernetes-sigs/descheduler, pkg/descheduler/node/node.go (NodeFit): the pod's nodeSelector."""
+
+
+def _left_over(placed: PlacedPod, spec: Json) -> dict[str, str]:
     """Labels that the launcher pod requires by name, but neither VMI nor KubeVirt does."""
     held: Json = at(placed.obj, "spec", "nodeSelector", default={})
     own = spec.get("nodeSelector") or {}
-    extra = {
+    return {
         key: value
         for key, value in held.items()
         if key not in own and key in (HOSTNAME, "topology.kubernetes.io/zone")
     }
-    return ", ".join(f"{key}={value}" for key, value in sorted(extra.items()))
 
 
 def differing(instances: Instances) -> Iterator[AuditFinding]:

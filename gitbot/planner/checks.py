@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gitbot.constraints.load.measures import strained
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import condition_of
+from gitbot.kubernetes.objects import at, condition_of
 from gitbot.kubevirt.preflight import preflight, selector_checks
 from gitbot.kubevirt.source_node import POD_GOES, deletion_of, lost_of
 from gitbot.model.plan.diagnosis import Check, Outcome, passed, warned
@@ -15,6 +15,8 @@ from gitbot.model.text.wording import first_of
 from gitbot.planner.plan_types import Blocker, Step
 from gitbot.planner.state.plan_state import PlanState
 
+OVER_UTILISED = "nodeutilization.descheduler.openshift.io/overutilized"
+"""The PreferNoSchedule taint of the soft-tainter (openshift/cluster-kube-descheduler-operator)."""
 SILENT = "source-unreachable"
 _CODES = {
     "running": "not-running",
@@ -112,6 +114,7 @@ def checks_of(board: PlanState, step: Step) -> tuple[Check, ...]:
         passed("rules", rules),
         *_preference(board, step),
         *_strained(board, step),
+        *_over_utilised(board, step),
         *facts.copy(step.vm).checks(),
     )
 
@@ -127,6 +130,15 @@ def _strained(board: PlanState, step: Step) -> Iterator[Check]:
         if values:
             measured = ", ".join(values[metric].words(problem.now) for metric in values)
             yield passed("load", f"{name}: {measured}")
+
+
+def _over_utilised(board: PlanState, step: Step) -> Iterator[Check]:
+    """Landings that the cluster's descheduler marks, so that it may evict the VM again."""
+    for name in step.landings:
+        taints = at(board.facts.nodes.get(name, {}), "spec", "taints", default=())
+        if any(taint.get("key") == OVER_UTILISED for taint in taints):
+            words = f"{name} is over-utilised for the cluster's descheduler (taint {OVER_UTILISED})"
+            yield warned("over-utilised", f"{words}, which may evict the VM again")
 
 
 def _preference(board: PlanState, step: Step) -> Iterator[Check]:

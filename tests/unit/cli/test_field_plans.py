@@ -378,3 +378,21 @@ def test_vm_is_not_tied_to_pods_of_a_namespace_that_its_term_does_not_name(tmp_p
     said = plan(tmp_path, DRAIN, *pool, elsewhere, vm("app", on="n1", affinity=tied))
     assert "2 nodes lack the pods that it must be near" in said.out, said.text
     assert "ties it to" not in said.out
+
+
+@pytest.mark.parametrize(
+    ("key", "warns"),
+    [
+        ("nodeutilization.descheduler.openshift.io/overutilized", True),
+        ("nodeutilization.descheduler.openshift.io/appropriate", False),
+    ],
+)
+def test_move_to_a_node_that_the_descheduler_calls_over_utilised_warns(
+    tmp_path: Path, key: str, warns: bool
+) -> None:
+    full = node("n2", taints=[{"key": key, "value": "true", "effect": "PreferNoSchedule"}])
+    found = json_plan(tmp_path, MOVE, node("n1"), full, vm("web", on="n1", labels=ASKED))
+    (move,) = found["moves"]
+    said = [check["message"] for check in move["checks"] if check["name"] == "over-utilised"]
+    words = f"n2 is over-utilised for the cluster's descheduler (taint {key})"
+    assert said == [f"{words}, which may evict the VM again"] * warns
