@@ -11,10 +11,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 8_261,
+    "adapters": 8_274,
     "audit": 2_076,
     "calendar": 1_529,
-    "cli": 9_263,
+    "cli": 9_270,
     "constraints": 11_246,
     "documents": 2_500,
     "errors": 109,
@@ -25,16 +25,16 @@ ROOMS = {
     "model": 3_636,
     "planner": 7_774,
     "policy": 4_100,
-    "ports": 593,
+    "ports": 605,
     "published": 2_114,
     "rendering": 347,
-    "reports": 3_365,
+    "reports": 3_374,
     "service": 229,
     "settings": 681,
     "simulation": 9_006,
     "snapshot": 2_555,
     "wiring": 1_238,
-    "workflows": 15_130,
+    "workflows": 15_134,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"
