@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_006,
     "snapshot": 2_555,
     "wiring": 1_238,
-    "workflows": 15_134,
+    "workflows": 15_186,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

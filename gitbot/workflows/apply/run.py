@@ -30,7 +30,14 @@ from gitbot.execution.request_records import fold_requests
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.ledger.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
+from gitbot.model.ledger.events import (
+    FINAL_STATES,
+    ConcernState,
+    KnownEvent,
+    MoveEvent,
+    MoveState,
+    NodeChanged,
+)
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.workflows.apply.as_shown import (
@@ -55,7 +62,13 @@ from gitbot.workflows.apply.snapshot_sanity import (
     is_stale_look,
     no_pending_creation,
 )
-from gitbot.workflows.apply.waiting import POLL, stages, wait_for_opening_at, wait_for_progress
+from gitbot.workflows.apply.waiting import (
+    HEAR,
+    POLL,
+    stages,
+    wait_for_opening_at,
+    wait_for_progress,
+)
 from gitbot.workflows.approval.base_history import history_error
 from gitbot.workflows.approval.judged_merges import to_write
 from gitbot.workflows.approval.read_approvals import Approvals, begun_approvals, read_approvals
@@ -77,7 +90,7 @@ from gitbot.workflows.ledger.anchor import (
     write_cluster_anchor,
     write_forge_anchor,
 )
-from gitbot.workflows.ledger.writer import LOST_RACES, Journal, retried
+from gitbot.workflows.ledger.writer import LOST_RACES, Journal, is_record, retried
 from gitbot.workflows.pulls.statuses import write_refusals, write_statuses
 
 ASK_FORGE = 60  # seconds until the forge is read again even if nothing was merged
@@ -168,7 +181,8 @@ def _wait(run: PassState, follows: _NextLook, opening: int) -> None:
     elif follows is _NextLook.LOOK:
         wait_for_progress(shell, run.seen, ends_at=run.ends_at)
     elif follows is _NextLook.LOOK_SOON:
-        shell.clock.sleep(min(POLL, run.ends_at - shell.clock.now()))
+        pause = POLL if shell.followed is None else HEAR
+        shell.clock.sleep(min(pause, run.ends_at - shell.clock.now()))
 
 
 def report(run: PassState) -> None:
@@ -268,8 +282,10 @@ def _is_whole(run: PassState, migrations: Iterable[KubernetesObject]) -> bool:
 def _take_steps(run: PassState, view: ExecutorInput, ledger: Ledger, looked: float) -> _NextLook:
     """Decide, record and act on a snapshot that can be trusted; `looked`: since when, by timer."""
     shell, steps = run.shell, next_steps(view)
-    if steps.effects and run.journal.wait_for_turn():
-        return _NextLook.LOOK_AT_ONCE  # waiting made the snapshot too old to act on
+    judged = to_write(run.approvals.judged, ledger, steps.events)
+    if _may_wait(run, steps, judged):
+        run.steps = steps
+        return _NextLook.LOOK  # the next step that claims or ends something takes them along
     # a list may be older than a single object: what would end a move is read once more, by name
     known = no_pending_creation(shell.cluster, steps) and ending_vms_unchanged(
         shell.cluster, view, steps
@@ -280,7 +296,6 @@ def _take_steps(run: PassState, view: ExecutorInput, ledger: Ledger, looked: flo
     began, by = shell.timer(), gitbot_version()
     steps = with_claims(steps, shell.clock.now(), version=by, cluster_uid=run.anchor.uid)
     try:  # the ledger before the effects: an executor that loses the race has done nothing
-        judged = to_write(run.approvals.judged, ledger, steps.events)
         lines = (with_last_event(shell, event) for event in steps.events)
         run.journal.commit((*judged, *lines))
     except ConflictError:
@@ -295,6 +310,14 @@ def _take_steps(run: PassState, view: ExecutorInput, ledger: Ledger, looked: flo
     if steps.in_flight or any(item.retry for item in steps.waiting):
         return _NextLook.LOOK
     return _NextLook.LOOK_SOON if acted else _NextLook.NOTHING
+
+
+def _may_wait(run: PassState, steps: Steps, judged: Iterable[KnownEvent]) -> bool:
+    """Whether a step only records, and there were many pushes within the last minute."""
+    lines = (*run.journal.unwritten, *judged, *steps.events)
+    if steps.effects or not lines or not all(map(is_record, lines)):
+        return False
+    return not run.journal.has_turn()
 
 
 def _is_idle(run: PassState, known: ClusterSnapshot) -> bool:

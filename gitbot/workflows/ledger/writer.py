@@ -1,4 +1,8 @@
-"""Writes the ledger: one commit for each step, compare-and-swap, at most six pushes a minute."""
+"""Writes the ledger: one commit for each step, compare-and-swap.
+
+Records wait while there were six pushes within a minute. What claims, ends or stops something never
+waits, and takes along what does.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,16 @@ from typing import TypeVar
 from gitbot.errors import ConflictError
 from gitbot.execution.request_records import fold_requests
 from gitbot.execution.transitions import check_transitions
-from gitbot.model.ledger.events import KnownEvent, MoveChanged, MoveState
+from gitbot.model.ledger.events import (
+    FINAL_STATES,
+    KnownEvent,
+    MoveChanged,
+    MoveState,
+    NodeChanged,
+    RequestCancelled,
+    StopLifted,
+    StopSet,
+)
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.clock import Clock
 from gitbot.ports.ledger import LedgerStore
@@ -17,6 +30,8 @@ from gitbot.workflows.ledger.kept_plans import unneeded_plans
 PUSHES = 6
 MINUTE = 60
 LOST_RACES = 8
+
+_AT_ONCE = FINAL_STATES | {MoveState.INTENDED}
 
 T = TypeVar("T")
 
@@ -90,22 +105,36 @@ class Journal:
             grown = self.seen.replace(events=(*self.seen.events, *events))
             changed |= dict.fromkeys(unneeded_plans(grown, self._clock.now()))
             changed |= new_plans
-        self.wait_for_turn()
+        if all(map(is_record, fresh)):
+            self.wait_for_turn()
         self._pushed.append(self._clock.now())
         self.ledger = self._store.append(self.ledger, fresh, changed)
         self._pending.clear()
         self.written += len(fresh)
 
-    def wait_for_turn(self) -> bool:
-        """Sleep until the limit allows one more push; True if time passed."""
+    def wait_for_turn(self) -> None:
+        """Sleep until the limit allows one more push."""
+        if not self.has_turn():
+            self._clock.sleep(MINUTE - (self._clock.now() - self._pushed[-PUSHES]))
+
+    def has_turn(self) -> bool:
+        """Whether the limit allows one more push now."""
         now = self._clock.now()
         # The wall clock may step back: pushes that seem to lie ahead do not count for the last
         # minute.
         self._pushed = [time for time in self._pushed if 0 <= now - time < MINUTE]
-        if len(self._pushed) < PUSHES:
+        return len(self._pushed) < PUSHES
+
+
+def is_record(event: KnownEvent) -> bool:
+    """Whether a line may wait for others: it does not claim, end or stop anything."""
+    match event:
+        case MoveChanged():
+            return event.state not in _AT_ONCE
+        case NodeChanged() | RequestCancelled() | StopSet() | StopLifted():
             return False
-        self._clock.sleep(MINUTE - (now - self._pushed[0]))
-        return True
+        case _:
+            return True
 
 
 def _is_news(ledger: Ledger, event: KnownEvent) -> bool:

@@ -1,12 +1,24 @@
-"""The journal keeps to six pushes a minute, and writes again what lost a race."""
+"""Records keep to six pushes a minute, claims and ends do not wait; lost races are repeated."""
 
 import pytest
 
 from gitbot.errors import ConflictError
-from gitbot.model.ledger.events import ConcernChanged, ConcernState, MoveChanged, MoveState
-from gitbot.model.ledger.ledger import concern_file
-from gitbot.model.ledger.request_id import RequestId
-from gitbot.workflows.ledger.writer import Journal, retried
+from gitbot.model.ledger.events import (
+    FINAL_STATES,
+    ConcernChanged,
+    ConcernState,
+    KnownEvent,
+    MoveChanged,
+    MoveState,
+    NodeChanged,
+    NodeFacts,
+    NodeState,
+    StopLifted,
+    StopSet,
+)
+from gitbot.model.ledger.ledger import HOLD_FILE, concern_file
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId
+from gitbot.workflows.ledger.writer import Journal, is_record, retried
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.tiny_cluster import NOW, TestClock
 
@@ -17,7 +29,7 @@ def push(journal: Journal) -> None:
     journal.commit((ConcernChanged(file=file, time=NOW, cluster="prod", state=state),))
 
 
-def test_the_seventh_push_of_a_minute_waits_for_its_end() -> None:
+def test_the_seventh_record_of_a_minute_waits_for_its_end() -> None:
     clock = TestClock()
     journal = Journal(MemoryLedgerStore(), clock)
     times = []
@@ -28,15 +40,46 @@ def test_the_seventh_push_of_a_minute_waits_for_its_end() -> None:
     assert times == [0, 1, 2, 3, 4, 5, 60, 61]
 
 
-def test_a_turn_that_has_to_be_waited_for_is_told() -> None:
+def test_a_turn_that_has_to_be_waited_for_is_known() -> None:
     clock = TestClock()
     journal = Journal(MemoryLedgerStore(), clock)
-    assert not journal.wait_for_turn()
+    for _ in range(6):
+        assert journal.has_turn()
+        push(journal)
+    assert not journal.has_turn()
+    clock.sleep(59)
+    assert not journal.has_turn()
+    clock.sleep(1)
+    assert journal.has_turn()
+
+
+STOP = StopSet(file=HOLD_FILE, time=NOW)
+RESUMED = StopLifted(file=HOLD_FILE, time=NOW)
+NODE = NodeChanged(
+    file="nodes/prod/fw/o1.jsonl",
+    time=NOW,
+    cluster="prod",
+    state=NodeState.READY,
+    request=OccurrenceId(window="fw", id="o1").drain,
+    facts=NodeFacts(node="a"),
+)
+
+
+@pytest.mark.parametrize("state", [MoveState.INTENDED, *sorted(FINAL_STATES)])
+def test_a_claim_or_an_end_does_not_wait(state: MoveState) -> None:
+    clock = TestClock()
+    journal = Journal(MemoryLedgerStore(), clock)
     for _ in range(6):
         push(journal)
-    assert journal.wait_for_turn()
-    assert clock.now() == NOW + 60
-    assert not journal.wait_for_turn()
+    sent = (MoveState.INTENDED,) if state in (MoveState.SUCCEEDED, MoveState.FAILED) else ()
+    journal.commit(tuple(map(change, (MoveState.APPROVED, *sent, state))))
+    assert clock.now() == NOW
+    assert not journal.has_turn()
+
+
+@pytest.mark.parametrize("event", [NODE, STOP, RESUMED])
+def test_a_node_a_stop_and_its_end_do_not_wait(event: KnownEvent) -> None:
+    assert not is_record(event)
 
 
 def test_nothing_to_write_is_no_push() -> None:
@@ -44,7 +87,7 @@ def test_nothing_to_write_is_no_push() -> None:
     journal = Journal(MemoryLedgerStore(), clock)
     for _ in range(6):
         journal.commit(())
-    assert not journal.wait_for_turn()
+    assert journal.has_turn()
 
 
 def test_without_outcomes_to_write_the_ledger_itself_is_seen() -> None:
