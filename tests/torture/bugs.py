@@ -99,6 +99,12 @@ BUGS = (
     bug("I3", "a rolled back ledger is believed", "workflows/ledger/anchor.py",
         "    if anchor == anchor_of(Ledger(events=there)):\n", "    if True:\n",
         "tests/faults/test_rolled_back_ledger.py"),
+    bug("I3", "another cluster of the name is believed", "workflows/ledger/anchor.py",
+        'if not self.uid or name or uid in ("", self.uid):', "if True:"),
+    bug("I3", "a cluster that does not say which it is is believed", "workflows/ledger/anchor.py",
+        "    except GitbotError as error:\n"
+        '        return Anchor(**named, trouble=f"{UNIDENTIFIED}: {error}")\n',
+        '    except GitbotError:\n        uid = ""\n'),
     bug("I3", "nothing is looked at again before sending", SENDING,
         "    event = effect.event\n    request",
         "    return ''\n    event = effect.event\n    request", LATE),

@@ -84,7 +84,11 @@ class ClusterPort:
         return self.line.read("server time", lambda _: self.world.seconds)
 
     def cluster_uid(self) -> str:
-        return "uid-of-prod"
+        uid = self.world.uid()
+        self.witness.read_uid(self.line.who, uid)
+        if not uid:
+            raise ClusterForbidden("not allowed to get namespaces", hint="grant it")
+        return uid
 
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
         return self.line.read("migration", lambda _: self.world.migrations.get(name.name))

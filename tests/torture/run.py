@@ -21,7 +21,7 @@ from tests.torture.scenes import (
 from tests.torture.schedule import Schedule
 from tests.torture.town import BotState, Town
 from tests.torture.witness import CORDON, Violation
-from tests.torture.world import ZONES
+from tests.torture.world import OWN_UID, ZONES
 
 DISTURBED = 420  # seconds in which bots, people and faults do what they do
 PASSES = 14  # in which everything that was announced has come to its end once it is calm
@@ -89,6 +89,7 @@ class Run(Town):
     def _next_news(self) -> int:
         """When something may happen that no call of a process brings about."""
         times = [1000 * deed.at for deed in self.schedule.deeds if not deed.moment]
+        times += [1000 * stranger.ends for stranger in self.schedule.strangers]
         return min([time for time in times if time > self.loop.now], default=DISTURBED * 1000)
 
     # Calm
@@ -98,6 +99,7 @@ class Run(Town):
         self.loop.end()
         self.wire.calm = True
         self.wire.say("CALM")
+        self.world.uid = lambda: OWN_UID
         self.world.flag, self.world.stuck = None, set()
         self.world.fails, self.world.lands = set(), {}
         for node in ZONES:

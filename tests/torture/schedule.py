@@ -52,6 +52,7 @@ DEEDS = (
     "break rule", "mend rule",
 )  # fmt: skip
 POD_DEEDS = ("crowd", "disperse")
+STRANGERS = 0.05  # how many runs have one
 LINGERS = (0, 0, 0, 8, 40, 150, 400)  # seconds
 SCENES = ("one", "waves", "two", "drain", "drain and one", "again")
 
@@ -96,6 +97,18 @@ class Bot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stranger:
+    """Between two times, in seconds, the context leads elsewhere, or the UID cannot be read.
+
+    `uid` is that of the other cluster, whose VMs are called the same; "" if it cannot be read.
+    """
+
+    begins: int
+    ends: int
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     seed: int
     scene: str
@@ -113,6 +126,7 @@ class Schedule:
     reports: bool = False  # on the forge: they cost more than all the rest of a pass
     lingers: int = 0  # seconds that launcher pods take to go; 0: the cluster shows no pods
     followed: bool = False  # the cluster is listed once and then watched
+    strangers: tuple[Stranger, ...] = ()
 
     def __str__(self) -> str:
         bots = "; ".join(
@@ -127,7 +141,7 @@ class Schedule:
             f"{'' if self.uneven else ', even'}{f', lingers {self.lingers} s' * bool(self.lingers)}"
         )
         lines = [head, f"  bots: {bots}"]
-        lines += [f"  {item}" for item in (*self.faults, *self.deeds)]
+        lines += [f"  {item}" for item in (*self.faults, *self.deeds, *self.strangers)]
         return "\n".join(lines)
 
 
@@ -174,7 +188,18 @@ def schedule_of(seed: int) -> Schedule:
         window=chance.choice((150, 600, 1200)),
         reports=chance.random() < 0.1,
     )
-    return _with_pods(_aimed(chance, schedule, *AIMS[seed % len(AIMS)]))
+    return _with_strangers(_with_pods(_aimed(chance, schedule, *AIMS[seed % len(AIMS)])))
+
+
+def _with_strangers(schedule: Schedule) -> Schedule:
+    """The schedule on a cluster that is another one for a while; it draws by itself, too."""
+    chance = random.Random(f"strangers {schedule.seed}")
+    if chance.random() >= STRANGERS:
+        return schedule
+    begins = chance.randint(0, 300)
+    ends = begins + chance.choice((30, 120, 400))
+    stranger = Stranger(begins=begins, ends=ends, uid=chance.choice(("", "uid-of-west")))
+    return replace(schedule, strangers=(stranger,))
 
 
 def _with_pods(schedule: Schedule) -> Schedule:

@@ -19,6 +19,7 @@ PLAIN = {
     "uneven": False,
     "reports": False,
     "lingers": 0,
+    "strangers": (),
     "scene": "one",
 }
 

@@ -4,6 +4,7 @@ import random
 from dataclasses import dataclass, field
 from functools import partial
 
+from gitbot.execution.ledger_folds import fold_clusters
 from gitbot.workflows.core.context import RunContext
 from tests.doubles.forge import MemoryForge
 from tests.doubles.repository import MemoryRepository
@@ -22,7 +23,7 @@ from tests.torture.scenes import FILE, FREEZES, Said, TortureBase, opened, said_
 from tests.torture.schedule import Schedule
 from tests.torture.wire import Line, Wire
 from tests.torture.witness import Witness
-from tests.torture.world import World
+from tests.torture.world import OWN_UID, World
 
 
 @dataclass(eq=False)
@@ -61,6 +62,7 @@ class Town:
         self.repository, self.forge = begin.repository, begin.forge
         self.open_pulls, self.names = list(begin.left), list(begin.names)
         self.branch = Branch(ledger=begin.ledger)
+        self.world.uid = self._uid
         self.heads: dict[str, str] = {}
         self.base = TortureBase.begin(schedule)
         self.wire = Wire(loop=self.loop, schedule=schedule)
@@ -78,6 +80,15 @@ class Town:
             open_until=lambda who, request: self._read(who).open_until(request),
             refused=lambda who, vm: vm in self._read(who).refused,
         )
+
+    def _uid(self) -> str:
+        """What the context leads to; always home until the ledger has the cluster's identity."""
+        now = self.loop.now // 1000
+        if fold_clusters(self.branch.ledger).uids:
+            for stranger in self.schedule.strangers:
+                if stranger.begins <= now < stranger.ends:
+                    return stranger.uid
+        return OWN_UID
 
     def _base_at(self, commit: str) -> TortureBase:
         if commit not in self.bases:

@@ -18,7 +18,7 @@ from gitbot.model.ledger.events import (
 )
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.text.instants import Interval
-from tests.torture.world import World
+from tests.torture.world import OWN_UID, World
 
 MAX_SKEW = 30  # seconds
 CORDON = "placement.gitbot.dev/cordon"
@@ -38,6 +38,7 @@ class Known:
     ledger_fresh: bool = False
     looked: int = -1
     instances: dict[str, int] = field(default_factory=dict)  # when each VM was last read by name
+    uid: str = OWN_UID  # of the cluster, when it was last read
 
 
 @dataclass(eq=False)
@@ -62,6 +63,9 @@ class Witness:
     def looked(self, who: str) -> None:
         self.known[who].looked = self.world.loop.now
 
+    def read_uid(self, who: str, uid: str) -> None:
+        self.known[who].uid = uid
+
     def read_instance(self, who: str, vm: str) -> None:
         """When the server answers, which may be long before the answer arrives."""
         self.known[who].instances[vm] = self.world.loop.now
@@ -85,6 +89,8 @@ class Witness:
             self.fail("hold", f"{who} sends {what} {target} although it read that it is stopped")
         if abs(self.clock_of(who) - self.world.seconds) > MAX_SKEW:
             self.fail("I13", f"{who} sends {what} {target} although its clock is far off")
+        if known.uid != OWN_UID:
+            self.fail("I3", f"{who} sends {what} {target} to a cluster that is not the ledger's")
         known.flag_fresh = known.ledger_fresh = False
         return self._may_send(who, target) if what == "create" else known.looked
 

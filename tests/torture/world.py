@@ -15,6 +15,7 @@ from tests.torture.loop import Loop
 from tests.torture.pods import Pods
 
 ZONES = {"a": "east", "b": "east", "c": "west", "d": "west"}
+OWN_UID = "uid-of-prod"
 PATIENCE = 300_000  # milliseconds until KubeVirt gives up a target that takes nothing
 Shelf = dict[str, dict[str, Any]]
 
@@ -60,6 +61,7 @@ class World:
     cordoned_by_person: set[str] = field(default_factory=set)
     version: int = 1
     finished: Callable[[], None] = lambda: None  # a migration has ended
+    uid: Callable[[], str] = lambda: OWN_UID  # of namespace kube-system; "" if it is unreadable
     pods: Pods = field(init=False)
     until: dict[int, int] = field(default_factory=dict)  # version -> when the next one followed
     _uids: int = 0
