@@ -27,16 +27,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def promtool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("promtool") / "promtool"
-    command = [
-        "go",
-        "build",
-        "-mod=readonly",
-        "-tags",
-        "remove_all_sd",
-        "-o",
-        str(program),
-        PACKAGE,
-    ]
+    flags = ["-mod=readonly", "-trimpath", "-ldflags=-s -w", "-tags", "remove_all_sd"]
+    command = ["go", "build", *flags, "-o", str(program), PACKAGE]
     environment = {key: value for key, value in os.environ.items() if key != "GOFLAGS"}
     environment |= {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     subprocess.run(command, cwd=HERE, env=environment, check=True)
