@@ -24,6 +24,7 @@ from gitbot.model.text.names import OWN_AUTHOR
 from gitbot.ports.repository import Commit
 
 _TREES_KEPT = 64  # cached listings; a pass reads a handful of commits many times
+_LOGS_KEPT = 16  # a quiet pass asks for two, again and again
 _ANSWERS_KEPT = 4096  # cached answers about commit ids, which never change
 _ALL_PULLS = 512 * 1024 * 1024  # bytes of unreferenced heads before they are dropped
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
@@ -59,6 +60,8 @@ class GitRepository:
         self._known: set[str] = set()  # ids of commits that were found
         self._reaches = lru_cache(_ANSWERS_KEPT)(self._ask_reaches)
         self._added = lru_cache(_ANSWERS_KEPT)(self._ask_added)
+        self._commits = lru_cache(_TREES_KEPT)(self._ask_commit)
+        self._logs = lru_cache(_LOGS_KEPT)(self._ask_log)
 
     @classmethod
     def clone(
@@ -161,8 +164,11 @@ class GitRepository:
         return found
 
     def commit(self, rev: str) -> Commit:
+        return self._commits(self._must(rev))
+
+    def _ask_commit(self, commit: str) -> Commit:
         output = self._git.run(
-            ["log", "-1", "--no-show-signature", f"--format={_FORMAT}", self._must(rev), "--"]
+            ["log", "-1", "--no-show-signature", f"--format={_FORMAT}", commit, "--"]
         )
         return _parse_commit(output)
 
@@ -242,12 +248,15 @@ class GitRepository:
         return output.decode("ascii").strip() or None
 
     def log(self, branch: str, *, path: str = "", limit: int = 0) -> tuple[Commit, ...]:
+        return self._logs(self._must(branch), path, limit)
+
+    def _ask_log(self, commit: str, path: str, limit: int) -> tuple[Commit, ...]:
         arguments = ["log", "--first-parent", "-z", f"--format={_FORMAT}"]
         if limit:
             arguments.append(f"--max-count={limit}")
         if path:
             arguments += ["--diff-merges=first-parent", "--no-patch"]
-        arguments += [self._must(branch), "--", *([path] if path else [])]
+        arguments += [commit, "--", *([path] if path else [])]
         output = self._git.run(arguments)
         fields = output.split(b"\0")
         width = _FORMAT.count("%x00") + 1
