@@ -5,6 +5,7 @@ objects and the printed document. A fault is one line that begins with its kind.
 """
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -65,6 +66,7 @@ def run(folder: str, now: str = NOW) -> tuple[int, str, str]:
         code = int(ended.code or 0)
     finally:
         os.chdir(here)
+        gc.unfreeze()  # a command freezes what it has made: here it is one of thousands
     return code, out.getvalue(), err.getvalue()
 
 

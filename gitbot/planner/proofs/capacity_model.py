@@ -20,6 +20,7 @@ from gitbot.planner.checks import refused
 from gitbot.planner.state.plan_state import PlanState
 
 _NOTHING: Mapping[str, int] = {}
+_NOWHERE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +51,18 @@ class CapacityModel:
 
     @cached_property
     def held(self) -> Mapping[NamespacedName, Mapping[str, int]]:
-        """What each VM takes where it is, without those that start or move: their places stay."""
+        """What each VM takes where it is, without those that start or move: their places stay.
+
+        An old launcher pod of a VM stays as well; the VM itself can leave where it is.
+        """
         board, found = self.board, dict[NamespacedName, dict[str, int]]()
         by_uid = {item.uid: name for name, item in board.transit.instances.items()}
         for pod, number in board.transit.world.state.placed.values():
             vm = by_uid.get(pod.labels.get(CREATED_BY, "")) if number >= 0 else None
-            if vm is not None and board.occupancy.get(vm) == frozenset((board.place(vm),)):
+            if vm is None or board.nodes[number] != (home := board.place(vm)):
+                continue
+            old = board.facts.lingering.get(vm, _NOWHERE) - {home}
+            if board.occupancy.get(vm, _NOWHERE) - old == {home}:
                 total = found.setdefault(vm, {"pods": 0})
                 total["pods"] += 1
                 for resource, amount in pod.requests.held.items():
