@@ -117,7 +117,7 @@ TIERS = (
         name="controlplane",
         commands=(pytest("-m", "controlplane", "--durations=12"),),
         missing=build.missing,
-        prepare=((sys.executable, "-m", "tests.controlplane.build", *build.COMPONENTS),),
+        prepare=((sys.executable, "-m", "tests.controlplane.build", *build.COMPONENTS, "helm"),),
         waits=True,
     ),
     Tier(

@@ -28,11 +28,19 @@ TEMPORARY = Path(tempfile.gettempdir(), f"gitbot-controlplane-{os.getuid()}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Main:
-    """A main package of the module. An `extra` one is never looked for among the assets."""
+    """A main package of the module. An `extra` one is never looked for among the assets.
+
+    `package`: the program of another project, for which the folder has a module of its own.
+    """
 
     name: str
     folder: str
     extra: bool = False
+    package: str = ""
+
+    @property
+    def module(self) -> Path:
+        return MODULE / self.folder if self.package else MODULE
 
 
 MAINS = (
@@ -43,6 +51,7 @@ MAINS = (
     Main(name="oracle", folder="oracle", extra=True),
     Main(name="calendar", folder="calendar", extra=True),
     Main(name="cel", folder="cel", extra=True),
+    Main(name="helm", folder="helm", extra=True, package="helm.sh/helm/v3/cmd/helm"),
 )
 COMPONENTS = tuple(main.name for main in MAINS if not main.extra)
 
@@ -73,7 +82,7 @@ ASSETS = os.environ.get("KUBEBUILDER_ASSETS") or ""
 
 def mains() -> tuple[Main, ...]:
     """The programs whose sources are there."""
-    return tuple(main for main in MAINS if any((MODULE / main.folder).glob("*.go")))
+    return tuple(m for m in MAINS if m.package or any((MODULE / m.folder).glob("*.go")))
 
 
 def from_assets(main: Main) -> Path | None:
@@ -107,7 +116,7 @@ def built(main: Main, version: str) -> Path:
     """Where the program of these sources and this version of Go lies, built or not."""
     digest = hashlib.sha256(version.encode())
     folder = MODULE / main.folder
-    files = {MODULE / "go.mod", MODULE / "go.sum", *folder.rglob("*.go")}
+    files = {main.module / "go.mod", main.module / "go.sum", *folder.rglob("*.go")}
     for file in sorted(files):
         digest.update(f"\0{file.relative_to(MODULE)}\0".encode() + file.read_bytes())
     return CACHE / f"{main.name}-{digest.hexdigest()[:16]}" / main.name
@@ -188,7 +197,8 @@ def _compile(main: Main, place: Path) -> None:
     unfinished = place.with_name(f".{main.name}-{os.getpid()}")
     started = time.monotonic()
     command = ["go", "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-v"]
-    command += ["-ldflags", _linker_flags(), "-o", str(unfinished), f"./{main.folder}"]
+    command += ["-ldflags", _linker_flags(), "-o", str(unfinished)]
+    command.append(main.package or f"./{main.folder}")
     last = _watched(main, command)
     if not unfinished.exists():
         raise CannotBuild(f"{main.name} could not be built: {last}")
@@ -201,7 +211,7 @@ def _watched(main: Main, command: list[str]) -> str:
     """Run the build, say every few seconds how far it is, and give its last words."""
     said, tail = time.monotonic(), list[str]()
     with subprocess.Popen(
-        command, cwd=MODULE, env=_environment(), stderr=subprocess.PIPE, text=True
+        command, cwd=main.module, env=_environment(), stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         for done, line in enumerate(process.stderr, 1):

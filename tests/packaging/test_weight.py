@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_087,
     "model": 3_636,
-    "planner": 7_774,
+    "planner": 7_781,
     "policy": 4_100,
     "ports": 605,
     "published": 2_114,
