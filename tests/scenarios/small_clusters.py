@@ -231,12 +231,22 @@ def silent() -> Objects:
         "reason": "NodeStatusUnknown",
         "lastTransitionTime": "2026-12-01T00:58:00Z",
     }
+    instance, launcher = vm("db", on="node-a")
+    patience = [
+        {
+            "key": f"node.kubernetes.io/{taint}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": 300,
+        }
+        for taint in ("not-ready", "unreachable")
+    ]
     return [
         kubevirt(),
         changed(node("node-a"), "status", "conditions", value=[lost]),
         node("node-b", labels={"kubevirt.io/schedulable": "false"}),
         node("node-c"),
-        vm("db", on="node-a"),
+        (instance, changed(launcher, "spec", "tolerations", value=patience)),
         vm("web", on="node-b"),
     ]
 
