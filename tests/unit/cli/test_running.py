@@ -135,13 +135,13 @@ def test_the_ledger_answers_who_moved_what(story: Story, run: Run) -> None:
     rows = list(csv.reader(run("ledger", "show", "-o", "csv", "--node", "kni-worker2").stdout.splitlines()))  # fmt: skip  # noqa: E501
     assert rows[0][:4] == ["time", "state", "request", "vm"]
     assert [row[1] for row in rows[1:]][-1] == "succeeded"
-    assert run("ledger", "show", "--by", "nobody").stdout == "no entry\n"
+    assert run("ledger", "show", "--by", "nobody").stdout == "no move\n"
     document = json.loads(run("ledger", "show", "-o", "json", "--by", "bob").stdout)
     jsonschema.validate(document, schema_of("LedgerEntryList"))
     items = document["items"]
     assert {item["merger"] for item in items} == {"bob"}
     assert yaml.safe_load(run("ledger", "show", "-o", "yaml", "--by", "bob").stdout) == document
-    assert run("ledger", "show", "-n", "nowhere").stdout == "no entry\n"
+    assert run("ledger", "show", "-n", "nowhere").stdout == "no move\n"
     everywhere = run("ledger", "show").stdout
     assert run("ledger", "show", "-n", "customapp").stdout == everywhere
     assert run("ledger", "show", "-n", "nowhere", "-A").stdout == everywhere
