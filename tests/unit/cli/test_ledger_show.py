@@ -53,6 +53,16 @@ def rows_of(text: str) -> list[list[str]]:
     return [re.split(r" {3,}", row) for row in text.splitlines()]
 
 
+def applied(desk: Desk, words: str) -> str:
+    """The table, once it has the words: a busy machine may need another second to get there."""
+    for _ in range(20):
+        assert desk.gitbot("apply", "--max-runtime", "1").code in (0, 1)
+        text = desk.gitbot("ledger", "show", "--reason", "disks").out
+        if words in text:
+            return text
+    raise AssertionError(text)
+
+
 def test_a_move_is_one_row_with_its_last_state(desk: Desk) -> None:
     store = desk.loop.shell.ledger_store
     assert isinstance(store, GitLedgerStore)
@@ -74,10 +84,9 @@ def test_a_row_has_the_reason_of_the_intent_and_that_of_its_state(desk: Desk) ->
     desk.loop.commit({"jump.yaml": REQUEST.replace("spec:", "spec:\n  note: new disks")})
     assert desk.gitbot("propose").code == 0
     merge(desk, 1)
-    assert desk.gitbot("apply", "--max-runtime", "1").code in (0, 1)
+    applied(desk, "Maintenance: new disks")
     assert desk.gitbot("cancel", JUMP, "--by", "ann", "--reason", "not today").code == 0
-    assert desk.gitbot("apply", "--max-runtime", "1").code in (0, 1)
-    row = rows_of(desk.gitbot("ledger", "show", "--reason", "disks").out)[-1]
+    row = rows_of(applied(desk, "not today"))[-1]
     assert row[5] == "withdrawn: the request was cancelled: not today (ann)"
     assert row[-2:] == ["Maintenance: new disks", JUMP]
 
