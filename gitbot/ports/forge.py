@@ -173,6 +173,14 @@ def marked(body: str, marker: str) -> str:
     return body if is_marked(body, marker) else f"{marker}\n{body}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgeRequests:
+    """Requests that went to the forge, and how many it takes until its limit; None if unknown."""
+
+    sent: int = 0
+    remaining: int | None = None
+
+
 class Forge(Protocol):
     """Where pull requests live. Raises ForgeError; ConflictError if a head moved first."""
 
@@ -191,6 +199,10 @@ class Forge(Protocol):
     @property
     def clock_skew(self) -> int:
         """Seconds that its clock was ahead of ours at its last answer; 0 without its own clock."""
+
+    @property
+    def requests(self) -> ForgeRequests:
+        """Since this value was opened."""
 
     def open_pull(
         self, *, branch: str, base_branch: str, title: str, body: str, labels: tuple[str, ...]

@@ -71,6 +71,9 @@ CATALOGUE: Mapping[str, MetricName] = {
         help="Approved moves that wait: for a time, for the cluster, or for a person.",
         label="for",
     ),
+    "gitbot_next_opening_timestamp_seconds": MetricName(
+        kind=_GAUGE, help="When the next approved move may start; 0 if none waits for a time."
+    ),
     "gitbot_moves": MetricName(
         kind=_GAUGE, help="Approved moves that have not ended, by state.", label="state"
     ),
@@ -88,6 +91,12 @@ CATALOGUE: Mapping[str, MetricName] = {
     ),
     "gitbot_not_allowed": MetricName(
         kind=_GAUGE, help="Writes that the cluster refused in the last pass."
+    ),
+    "gitbot_last_pass_forge_requests": MetricName(
+        kind=_GAUGE, help="Requests to the forge in the last pass, free ones included."
+    ),
+    "gitbot_forge_requests_remaining": MetricName(
+        kind=_GAUGE, help="Requests that the forge still takes until it resets its limit."
     ),
     "gitbot_migrations_created_total": MetricName(
         kind=_COUNTER, help="Migrations that gitbot created, from the ledger."

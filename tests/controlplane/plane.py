@@ -10,6 +10,7 @@ default one, the audit log has one line for each request (level Metadata).
 """
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -105,12 +106,33 @@ class ControlPlane:
         ready = (self.etcd, self.apiserver)
         self._wait(lambda: _answers(connection, "/readyz"), "the API server", ready)
 
+    def save(self) -> None:
+        """Keep what etcd has; the API server starts again, and watchers have to list again."""
+        self._with_etcd_at_rest(lambda: shutil.copytree(self._data, self._saved))
+
+    def restore(self) -> None:
+        """Put etcd back to what was saved: the resource version goes back with it."""
+
+        def put_back() -> None:
+            shutil.rmtree(self._data)
+            shutil.copytree(self._saved, self._data)
+
+        self._with_etcd_at_rest(put_back)
+
+    def _with_etcd_at_rest(self, action: Callable[[], object]) -> None:
+        for each in (self.controllers, self.scheduler, self.apiserver, self.etcd):
+            each.stop()
+        action()
+        self._start_all(self.connection())
+
     # Starting and stopping
 
     def start(self) -> None:
         """Start everything. Raises RuntimeError with the log of what did not come up."""
         self._write_files()
-        connection = self.connection()
+        self._start_all(self.connection())
+
+    def _start_all(self, connection: Connection) -> None:
         self.etcd.start()
         self.apiserver.start()
         first = (self.etcd, self.apiserver)
@@ -146,7 +168,7 @@ class ControlPlane:
         peers = f"http://127.0.0.1:{peer}"
         return {
             "name": "one",
-            "data-dir": self.folder / "etcd",
+            "data-dir": self._data,
             "listen-client-urls": self.etcd_url,
             "advertise-client-urls": self.etcd_url,
             "listen-peer-urls": peers,
@@ -195,6 +217,14 @@ class ControlPlane:
             "kube-api-qps": 500,
             "kube-api-burst": 1000,
         }
+
+    @property
+    def _data(self) -> Path:
+        return self._file("etcd")
+
+    @property
+    def _saved(self) -> Path:
+        return self._file("etcd-saved")
 
     @property
     def _certificate(self) -> Path:

@@ -12,6 +12,7 @@ from gitbot.ports.forge import (
     Comment,
     CommitStatus,
     ForgeCapabilities,
+    ForgeRequests,
     Issue,
     MergeMethod,
     PullRequest,
@@ -47,6 +48,7 @@ class MemoryForge:
         self.teams: dict[str, frozenset[str]] = {}
         self.enforced = True  # False: people merge past the approvals, as administrators may
         self.clock_skew = 0
+        self.requests = ForgeRequests()
         self.writes = 0
 
     @property

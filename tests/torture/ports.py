@@ -19,7 +19,14 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import KnownEvent
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.cluster import Gate, no_gate
-from gitbot.ports.forge import CheckRun, ForgeCapabilities, Issue, PullRequest, PullState
+from gitbot.ports.forge import (
+    CheckRun,
+    ForgeCapabilities,
+    ForgeRequests,
+    Issue,
+    PullRequest,
+    PullState,
+)
 from tests.doubles.forge import MemoryForge
 from tests.doubles.repository import MemoryRepository
 from tests.doubles.tiny_cluster import NOW
@@ -340,6 +347,7 @@ class ForgePort:
     forge: MemoryForge
     bot: str = "gitbot"
     clock_skew: int = 0
+    requests: ForgeRequests = field(default_factory=ForgeRequests)
 
     @property
     def capabilities(self) -> ForgeCapabilities:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gitbot.constraints.explanation import Explanation
 from gitbot.constraints.scheduler.verdicts import NodeScore, NodeVerdict
 from gitbot.model.plan.diagnosis import Outcome
+from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import first_of
 from gitbot.reports import Paint, Style, escape
 
@@ -65,7 +66,8 @@ def _answer(explanation: Explanation, intents: VmVerdict | None) -> Iterator[str
     if intents is None:
         return  # the checks below the summary say what fails
     if intents.held:
-        yield f"cannot move: {intents.held}"
+        until = format_instant(intents.until)
+        yield f"{f'waits until about {until}' if intents.until else 'cannot move'}: {intents.held}"
     elif intents.to and (frozen := _frozen(intents)):
         yield frozen
         yield f"would go to {intents.to} once it is not frozen"

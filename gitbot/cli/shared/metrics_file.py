@@ -120,9 +120,16 @@ def _of_pass(cluster: str, now: int, result: ReconcileResult) -> Iterator[Metric
         "gitbot_refused_merges": len(applied.refused),
         "gitbot_not_allowed": len(applied.not_allowed),
         "gitbot_internal_errors": result.internal,
+        "gitbot_next_opening_timestamp_seconds": min(
+            (move.until for move in applied.waiting if move.until > now), default=0
+        ),
+        "gitbot_last_pass_forge_requests": result.requests.sent,
     }
     yield MetricValues(name="gitbot_waiting_moves", values=waiting)
     for name, value in numbers.items():
         yield MetricValues(name=name, values={"": value})
+    left = result.requests.remaining
+    known = {} if left is None else {"": float(left)}
+    yield MetricValues(name="gitbot_forge_requests_remaining", values=known)
     if applied.ledger is not None:
         yield from ledger_metrics(applied.ledger, cluster)

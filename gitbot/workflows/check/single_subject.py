@@ -57,12 +57,14 @@ class VmVerdict:
     """What gitbot's intents say about a VM.
 
     A plan would move it `to` that node, or not at all, as `held` says; both "" if it is off.
+    `until`: when that is over by itself, as estimated (seconds UTC), or 0.
     `faults` are findings of gitbot's planner about itself.
     """
 
     rows: tuple[IntentVerdict, ...]
     to: str = ""
     held: str = ""
+    until: int = 0
     faults: tuple[Finding, ...] = ()
 
 
@@ -104,7 +106,8 @@ def judge_vm(
     said = f"{held.reason} [{held.code}]" if held else ""
     faults = fault_findings(plan.faults)
     said = said or ("" if to else "; ".join(item.message for item in faults))
-    return VmVerdict(rows=tuple(rows), to=to, held=said, faults=faults)
+    until = held.until if held else 0
+    return VmVerdict(rows=tuple(rows), to=to, held=said, until=until, faults=faults)
 
 
 def _rules(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from gitbot.errors import ForgeError, InvalidInput, RepositoryError, UnreachableError
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.plan import PlannerFault
+from gitbot.ports.forge import ForgeRequests
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
 from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.audit import run_audit, score
@@ -34,6 +35,7 @@ class ReconcileResult:
     proposed_after: ProposeResult = field(default_factory=ProposeResult)
     unsure: bool = False  # something has no plan: it was unreadable, or planning took too long
     seconds: float = 0.0
+    requests: ForgeRequests = field(default_factory=ForgeRequests)  # to the forge, in this pass
 
     @property
     def did_nothing(self) -> bool:
@@ -71,7 +73,7 @@ def reconcile(
     Without `pack`, which turns a snapshot into its file, none is published. `every_pull` also plans
     open pull requests that were never shown; otherwise another run does.
     """
-    began = shell.timer()
+    began, before = shell.timer(), shell.forge.requests.sent
     result = _pass(
         shell,
         max_runtime=max_runtime,
@@ -79,7 +81,9 @@ def reconcile(
         wait_for_opening=wait_for_opening,
         every_pull=every_pull,
     )
-    return replace(result, seconds=shell.timer() - began)
+    there = shell.forge.requests
+    requests = replace(there, sent=there.sent - before)
+    return replace(result, seconds=shell.timer() - began, requests=requests)
 
 
 def _pass(

@@ -172,7 +172,8 @@ def test_the_ledger_shows_what_a_newer_gitbot_wrote(story: Story, run: Run) -> N
     file = f"requests/{CLUSTER}/request/db/one.jsonl"
     story.store.ledger = of_newer_gitbot(ledger, file=file, cluster=CLUSTER, time=0)
     newest = run("ledger", "show").stdout.splitlines()[-1]
-    assert newest.split()[:3] == ["1970-01-01T00:00:00Z", "paused?", file]
+    assert newest.startswith("Thu 1970-01-01 ")
+    assert {"paused?", file} <= set(newest.split())
     document = json.loads(run("ledger", "show", "-o", "json").stdout)
     jsonschema.validate(document, schema_of("LedgerEntryList"))
     assert document["items"][-1]["state"] == "paused"

@@ -52,6 +52,7 @@ class GitHubApi:
     secret: Callable[[], str] = field(default=lambda: "", repr=False)
     budget: RequestBudget = field(default_factory=RequestBudget)
     skew: int = 0  # seconds that GitHub's clock was ahead of ours at its last response
+    sent: int = 0  # requests, repeated ones included
     _etags: dict[str, tuple[str, GitHubAnswer]] = field(default_factory=dict)
 
     @classmethod
@@ -202,6 +203,7 @@ class GitHubApi:
         body: Mapping[str, Any] | None,
     ) -> tuple[int, dict[str, str], str]:
         asked_at = self.clock.now()
+        self.sent += 1
         try:
             status, got, text = self.send(
                 verb,

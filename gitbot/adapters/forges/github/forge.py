@@ -22,6 +22,7 @@ from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
     Comment,
     CommitStatus,
+    ForgeRequests,
     MergeMethod,
     PullRequest,
     PullState,
@@ -102,6 +103,11 @@ class GitHubForge:
     @property
     def clock_skew(self) -> int:
         return self.api.skew
+
+    @property
+    def requests(self) -> ForgeRequests:
+        left = self.api.budget.remaining if self.api.budget.limit else None
+        return ForgeRequests(sent=self.api.sent, remaining=left)
 
     # Pull requests
 

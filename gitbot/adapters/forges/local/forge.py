@@ -32,6 +32,7 @@ from gitbot.ports.forge import (
     Comment,
     CommitStatus,
     ForgeCapabilities,
+    ForgeRequests,
     Issue,
     MergeMethod,
     PullRequest,
@@ -94,6 +95,10 @@ class LocalForge:
     @property
     def clock_skew(self) -> int:
         return 0
+
+    @property
+    def requests(self) -> ForgeRequests:
+        return ForgeRequests()
 
     def require_reviews(self, count: int) -> None:
         self._settings({"reviewsRequired": count}, "require reviews")
