@@ -70,9 +70,9 @@ BUGS = (
         "            if amount > free and (free := capacity):"),
     bug("another VM is named that keeps a node", 7, "planner/holds.py",
         '{first} cannot move ({code}){more}"\n'
-        '    return Blocker(code="blocked-node", reason=reason)',
-        '{first} cannot move ({max(culprits.values())}){more}"\n'
-        '    return Blocker(code="blocked-node", reason=reason)'),
+        '    return Blocker(code="blocked-node"',
+        '{first} cannot move ({max(item.code for item in culprits.values())}){more}"\n'
+        '    return Blocker(code="blocked-node"'),
     bug("NoExecute taints are not seen", 9, "constraints/scheduler/filters/taints.py",
         'frozenset({"NoSchedule", "NoExecute"})',
         'frozenset({"NoSchedule"})'),
