@@ -88,7 +88,7 @@ BUGS = (
     bug("BlockNode is LeaveRunning", 0, "planner/goals/drain.py",
         "against = self.against[node].items() if goal.block or goal.together else ()",
         "against = self.against[node].items() if goal.together else ()"),
-    bug("a remedy names the amount asked, not the amount missing", 8, "planner/proofs/messages.py",
+    bug("a remedy names the amount asked, not the amount missing", 98, "planner/proofs/messages.py",
         "short.wanted - max(0, short.there)",
         "short.wanted"),
     bug("a remedy is offered untried", 7, "planner/remedies.py",
