@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,17 +33,30 @@ UserMaker = Callable[..., Path]
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """The control plane, started for this session and ended after it."""
+@contextmanager
+def running(folder: Path) -> Iterator[ControlPlane]:
     from tests.controlplane.plane import control_plane  # noqa: PLC0415
 
     programs = build.programs()
     absent = [name for name in build.COMPONENTS if name not in programs]
     if absent:
         pytest.skip(build.missing() or f"{absent[0]} is not built: run `make controlplane`")
-    with control_plane(programs, folder=tmp_path_factory.mktemp("controlplane")) as running:
-        yield running
+    with control_plane(programs, folder=folder) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """The control plane, started for this session and ended after it."""
+    with running(tmp_path_factory.mktemp("controlplane")) as started:
+        yield started
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[ControlPlane]:
+    """A control plane of this test alone: what happens to it happens to nobody else."""
+    with running(tmp_path / "plane") as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -176,31 +176,31 @@ def of_gitbot(plane: ControlPlane) -> set[str]:
 
 
 def test_it_is_installed_upgraded_and_removed_without_a_trace(
-    plane: ControlPlane, helm: Helm
+    own: ControlPlane, helm: Helm
 ) -> None:
-    where = ("--kubeconfig", str(plane.kubeconfig()), "-n", "gitbot")
+    where = ("--kubeconfig", str(own.kubeconfig()), "-n", "gitbot")
     flags = ",".join(f"{name}=true" for name in COMPONENTS if name != "monitoring.enabled")
     values = ("--set-file", CONFIGURATION, "--set", flags)
     done = helm("install", "gitbot", str(CHART), *where, "--create-namespace", *values)
     assert done.returncode == 0, done.stderr
     assert {"deployment.apps/gitbot", "clusterrole.rbac.authorization.k8s.io/gitbot-cordon"} <= (
-        of_gitbot(plane)
+        of_gitbot(own)
     )
     done = helm("upgrade", "gitbot", str(CHART), *where, *values, "--set", "every=60")
     assert done.returncode == 0, done.stderr
-    assert "--every=60" in kubectl(plane, "get", "deployment/gitbot", "-n", "gitbot", "-o", "yaml")
+    assert "--every=60" in kubectl(own, "get", "deployment/gitbot", "-n", "gitbot", "-o", "yaml")
     done = helm("uninstall", "gitbot", *where, "--wait")
     assert done.returncode == 0, done.stderr
-    assert of_gitbot(plane) == set()
+    assert of_gitbot(own) == set()
 
 
-def test_it_takes_over_what_kustomize_installed(plane: ControlPlane, helm: Helm) -> None:
-    kubectl(plane, "apply", "-f", str(DEPLOY / "rbac" / "10-namespace.yaml"))
-    kubectl(plane, "apply", "-k", str(DEPLOY))
-    where = ("--kubeconfig", str(plane.kubeconfig()), "-n", "gitbot")
+def test_it_takes_over_what_kustomize_installed(own: ControlPlane, helm: Helm) -> None:
+    kubectl(own, "apply", "-f", str(DEPLOY / "rbac" / "10-namespace.yaml"))
+    kubectl(own, "apply", "-k", str(DEPLOY))
+    where = ("--kubeconfig", str(own.kubeconfig()), "-n", "gitbot")
     values = ("--set-file", CONFIGURATION, "--take-ownership")
     done = helm("upgrade", "--install", "gitbot", str(CHART), *where, *values)
     assert done.returncode == 0, done.stderr
     assert helm("uninstall", "gitbot", *where, "--wait").returncode == 0
-    left = of_gitbot(plane)
+    left = of_gitbot(own)
     assert {line.partition("-")[0] for line in left} == {"configmap/gitbot"}  # that with a digest

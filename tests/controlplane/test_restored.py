@@ -1,19 +1,18 @@
 """A cluster that lost namespace gitbot, then one whose etcd is from before: nothing runs twice."""
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gitbot.simulation.building import namespace, node
 from gitbot.simulation.served_resources import BY_KIND
-from tests.controlplane import account, build
+from tests.controlplane import account
 from tests.controlplane.desk import Desk
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.installation import KubeVirt, put
-from tests.controlplane.plane import ControlPlane, control_plane
+from tests.controlplane.plane import ControlPlane
 from tests.controlplane.test_deploy import DEPLOY, kubectl
 from tests.controlplane.vms import MIGRATION, Vms
 from tests.controlplane.waiting import eventually
@@ -35,17 +34,6 @@ spec:
   target: {{node: TARGET}}
   reason: Maintenance
 """
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[ControlPlane]:
-    """A control plane of this test alone: what happens to it happens to nobody else."""
-    programs = build.programs()
-    absent = [name for name in build.COMPONENTS if name not in programs]
-    if absent:
-        pytest.skip(build.missing() or f"{absent[0]} is not built: run `make controlplane`")
-    with control_plane(programs, folder=tmp_path / "plane") as plane:
-        yield plane
 
 
 def version(admin: Connection) -> int:
