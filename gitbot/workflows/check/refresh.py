@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gitbot.errors import ForgeRefused, UnreachableError
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import PlanShown
 from gitbot.model.ledger.ledger import Ledger
-from gitbot.ports.forge import CheckState, PullRequest, PullState
+from gitbot.ports.forge import CheckState, CommitStatus, PullRequest, PullState
 from gitbot.ports.idempotence import is_up_to_date
 from gitbot.workflows.approval.read_approvals import concern_branch
 from gitbot.workflows.check.publish import OWN, NotOpen, PublishResult, is_own_proposal, publish
@@ -74,9 +76,14 @@ def _is_wanted(
         return False
     if pull.base_branch != shell.base_branch or not _wants_a_plan(shell, pull):
         return False
-    current = bool(records) and _is_current(records[-1], pull, base, shell.clock.now())
-    said = current and _has_check(shell, pull, records[-1])
-    return not said or _move_waits(shell, pull) or _waits_for_owners(shell, pull, base)
+    if not records or not _is_current(records[-1], pull, base, shell.clock.now()):
+        return True
+    statuses = shell.forge.list_statuses(pull.head)
+    return (
+        not _has_check(shell, statuses, records[-1])
+        or _move_waits(shell, statuses)
+        or _waits_for_owners(shell, statuses, base)
+    )
 
 
 def _wants_a_plan(shell: RunContext, pull: PullRequest) -> bool:
@@ -85,19 +92,16 @@ def _wants_a_plan(shell: RunContext, pull: PullRequest) -> bool:
         return True
     if not shell.several or pull.branch.startswith(concern_branch(shell.cluster_name, "")):
         return False
-    return not _has_check(shell, pull)
+    return not _has_check(shell, shell.forge.list_statuses(pull.head))
 
 
-def _move_waits(shell: RunContext, pull: PullRequest) -> bool:
+def _move_waits(shell: RunContext, statuses: Iterable[CommitStatus]) -> bool:
     """Whether the plan left out a move that waited for something: that may be over."""
     name = status_name(shell, PLAN)
-    return any(
-        status.context == name and status.state is CheckState.PENDING
-        for status in shell.forge.list_statuses(pull.head)
-    )
+    return any(item.context == name and item.state is CheckState.PENDING for item in statuses)
 
 
-def _waits_for_owners(shell: RunContext, pull: PullRequest, base: str) -> bool:
+def _waits_for_owners(shell: RunContext, statuses: Iterable[CommitStatus], base: str) -> bool:
     """Whether an owner's approval was missing or given: it may have come, or been dismissed."""
     if not shell.read_base(base).settings.owners:
         return False
@@ -105,11 +109,13 @@ def _waits_for_owners(shell: RunContext, pull: PullRequest, base: str) -> bool:
     return any(
         status.context == name
         and (status.state is CheckState.PENDING or status.description == GIVEN)
-        for status in shell.forge.list_statuses(pull.head)
+        for status in statuses
     )
 
 
-def _has_check(shell: RunContext, pull: PullRequest, record: PlanShown | None = None) -> bool:
+def _has_check(
+    shell: RunContext, statuses: Iterable[CommitStatus], record: PlanShown | None = None
+) -> bool:
     """Whether this cluster's check is on the head, and says what the record has.
 
     It is written after everything else, so an older one is a sign that a run ended before.
@@ -117,7 +123,7 @@ def _has_check(shell: RunContext, pull: PullRequest, record: PlanShown | None = 
     name = status_name(shell, PLAN)
     return any(
         status.context == name and (record is None or status_shows(status, record.digest))
-        for status in shell.forge.list_statuses(pull.head)
+        for status in statuses
     )
 
 

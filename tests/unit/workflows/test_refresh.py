@@ -4,7 +4,7 @@ import pytest
 
 from gitbot.errors import ForgeError, ForgeRefused, RepositoryError
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.ports.forge import CheckState
+from gitbot.ports.forge import CheckState, CommitStatus
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish, refresh_pulls
 from gitbot.workflows.check.refresh import MAX_NOT_FETCHED
@@ -95,6 +95,23 @@ def test_it_is_tried_again_within_the_hour_and_not_at_every_pass(
     assert result.digest
     (comment,) = story.forge.list_comments(pull.number)
     assert result.digest in comment.body
+
+
+def test_a_quiet_pass_reads_the_statuses_of_a_pull_request_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin()
+    publish(story.shell, number=story.open(jump=REQUEST).number)
+    asked: list[str] = []
+    read = story.forge.list_statuses
+
+    def counted(commit: str) -> tuple[CommitStatus, ...]:
+        asked.append(commit)
+        return read(commit)
+
+    monkeypatch.setattr(story.forge, "list_statuses", counted)
+    assert refresh_pulls(story.shell) == ()
+    assert len(asked) == 1
 
 
 def test_a_pass_tries_a_few_in_vain_and_leaves_the_rest_to_the_next(
