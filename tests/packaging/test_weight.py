@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 8_283,
     "audit": 2_076,
     "calendar": 1_529,
-    "cli": 9_270,
+    "cli": 9_272,
     "constraints": 11_246,
     "documents": 2_500,
     "errors": 109,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_006,
     "snapshot": 2_555,
     "wiring": 1_238,
-    "workflows": 15_186,
+    "workflows": 15_195,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

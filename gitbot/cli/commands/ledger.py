@@ -97,7 +97,8 @@ def show(
             events = of_labels(events, shell.cluster.snapshot(), scope.labels)
         name, zone = shell.cluster_name, shell.zone
     if output in ("table", "wide") and not everything:
-        shown = _rows_of_moves(moves_of(whole, events), zone, wide=output == "wide")
+        moves = moves_of(whole, events, until=query.until)
+        shown = _rows_of_moves(moves, zone, wide=output == "wide")
     else:
         shown = _shown(events, output)
     click.echo(shown, nl=False)
@@ -182,7 +183,7 @@ def _rows_of_moves(moves: Sequence[Sequence[LedgerEvent]], zone: str, *, wide: b
 
 
 def _row_of_move(lines: Sequence[LedgerEvent], zone: str, more: Sequence[str]) -> list[str]:
-    """Each field of the newest line that has it; the reason of the intent, and of the state."""
+    """What the newest line with a field says; of how the move ended, what the last line says."""
     from gitbot.calendar import format_duration, local_text  # noqa: PLC0415 - keeps --help quick
     from gitbot.model.ledger.events import MoveApproved  # noqa: PLC0415
     from gitbot.published.ledger_lines import line_value  # noqa: PLC0415
@@ -193,13 +194,14 @@ def _row_of_move(lines: Sequence[LedgerEvent], zone: str, more: Sequence[str]) -
         value = line_value(line)
         known |= value
     intent = next((line for line in lines if isinstance(line, MoveApproved)), None)
-    last = str(value.get("reason", "")) if lines[-1] is not intent else ""
+    last = value.get("reason", "") if lines[-1] is not intent else ""
+    seconds = value.get("seconds", 0)  # an earlier attempt's are none of this one
     return [
         local_text(lines[-1].time, zone),
         _cell(known.get("vm", "")),
         _cell(known.get("from", "")),
-        _cell(known.get("landed") or known.get("to", "")),
-        format_duration(known["seconds"]) if known.get("seconds") else "",
+        _cell(value.get("landed") or known.get("to", "")),
+        format_duration(seconds) if seconds else "",
         ": ".join(filter(None, (_state(lines[-1]), last))),
         _cell(known.get("merger") or known.get("author", "")),
         f"#{known['pullRequest']}" if known.get("pullRequest") else "",

@@ -61,15 +61,18 @@ def history(ledger: Ledger, cluster: str, query: Query) -> tuple[LedgerEvent, ..
     )
 
 
-def moves_of(ledger: Ledger, events: Iterable[LedgerEvent]) -> list[list[LedgerEvent]]:
-    """All lines of each move that one of the events is about; what changed last is last.
+def moves_of(
+    ledger: Ledger, events: Iterable[LedgerEvent], *, until: int = FOREVER
+) -> list[list[LedgerEvent]]:
+    """The lines before `until` of each move that one of the events is about, in their order.
 
-    All attempts belong to their move. An event about anything else is alone.
+    The move that changed last is last. All attempts belong to their move; an event about anything
+    else is alone.
     """
     wanted = {_move_of(event) for event in events}
     found: dict[object, list[LedgerEvent]] = {}
     for event in ledger.events:
-        if (key := _move_of(event)) in wanted:
+        if event.time < until and (key := _move_of(event)) in wanted:
             found.setdefault(key, []).append(event)
     return sorted(found.values(), key=lambda lines: lines[-1].seq)
 

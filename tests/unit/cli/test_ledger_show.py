@@ -9,6 +9,7 @@ import pytest
 
 from gitbot.adapters.git.ledger_branch import GitLedgerStore
 from gitbot.model.ledger.events import LedgerEvent, MoveChanged, MoveState
+from gitbot.model.text.instants import format_instant
 from gitbot.published import ledger_lines
 from gitbot.published.document import encoded
 from tests.doubles.intents import REQUEST
@@ -78,6 +79,22 @@ def test_a_move_is_one_row_with_its_last_state(desk: Desk) -> None:
     assert other[:6] == ["Mon 2025-12-01 01:00:02", *place, "-", "succeeded"]
     assert row[:6] == ["Mon 2025-12-01 01:01:31", *place, "1 min 5 s", "succeeded"]
     assert row[6:] == ["alice", "#7", "-", "drain/racks/20261206T210000Z"]
+
+
+def test_a_row_shows_nothing_of_an_attempt_before_and_nothing_after_until(desk: Desk) -> None:
+    store = desk.loop.shell.ledger_store
+    assert isinstance(store, GitLedgerStore)
+    before = store.read()
+    first = before.events[0]
+    assert isinstance(first, MoveChanged)
+    failed = first.replace(state=MoveState.FAILED, landed="kni-worker2", seconds=95)
+    again = first.replace(time=first.time + 90, state=MoveState.RUNNING, attempt=2)
+    store.append(before, (failed, again), {})
+    row = rows_of(desk.gitbot("ledger", "show").out)[-1]
+    assert row[3:6] == ["kni-worker3", "-", "running"]
+    then = format_instant(first.time + 60)
+    row = rows_of(desk.gitbot("ledger", "show", "--until", then).out)[-1]
+    assert row[3:6] == ["kni-worker2", "1 min 35 s", "failed"]
 
 
 def test_a_row_has_the_reason_of_the_intent_and_that_of_its_state(desk: Desk) -> None:
