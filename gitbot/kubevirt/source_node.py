@@ -55,18 +55,20 @@ def deletion_of(node: KubernetesObject, pod: KubernetesObject | None) -> int:
 
     The node lifecycle controller taints the node with NoExecute when condition Ready changes. The
     first toleration that matches says for how many seconds the pod stays, without limit if it has
-    none (kubernetes, pkg/controller/tainteviction).
+    none. Without one that matches it is deleted at once (kubernetes, pkg/controller/tainteviction).
     """
     ready = condition_of(node, "Ready") or {}
     key = _TAINTS.get(str(ready.get("status")))
-    seconds = (
+    if pod is None or key is None:
+        return 0
+    tolerated = (
         item.get("tolerationSeconds")
         for item in at(pod, "spec", "tolerations", default=())
         if item.get("key") in (key, None, "") and item.get("effect") in ("NoExecute", None, "")
     )
-    first = next(seconds, None) if key else None
+    seconds = next(tolerated, 0)
     try:
         since = parse_instant(str(ready.get("lastTransitionTime", "")))
-    except ValueError:
+        return 0 if seconds is None else since + max(0, int(seconds))
+    except (TypeError, ValueError):  # a dump may have anything there
         return 0
-    return 0 if first is None else since + max(0, int(first))
