@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gitbot.audit.broken_rules import started_at
 from gitbot.audit.finding import INSTANCE, AuditFinding, about
@@ -13,6 +13,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubevirt.names import SCHEDULABLE
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.pod import Pod
+from gitbot.model.grouping import grouped
 from gitbot.model.plan.findings import Severity
 from gitbot.model.text.wording import counted, first_of
 
@@ -56,45 +57,43 @@ def _hint(placed: PlacedPod) -> str:
 
 def missing_keys(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
     """Topology keys of VMs' required terms that some nodes for VMs lack."""
-    asking: dict[str, list[NamespacedName]] = {}
-    for placed in pods:
-        for key in sorted(_keys(placed.pod)) if placed.vm else ():
-            asking.setdefault(key, []).append(placed.vm)  # type: ignore[arg-type]
     domains = Instances.of(snapshot).domains
     able = {name for name, node in domains.nodes.items() if SCHEDULABLE in node.labels}
-    for key, vms in sorted(asking.items()):
+    for key, vms in _asking(pods, _keys):
         for line in missing_labels(domains, key, among=able or None):
-            listed = first_of([vm.name for vm in sorted(vms)], 3)
-            yield about(
-                "audit/topology-key",
-                Severity.WARNING,
-                kind="Node",
-                name=NamespacedName(namespace="", name=key),
-                message=f"{line}; {counted(len(vms), 'VM')} ask for it: {listed}",
-                hint="label the nodes",
-                vms=tuple(sorted(vms)),
-            )
+            words = f"{line}; {counted(len(vms), 'VM')} ask for it"
+            yield _about_key("audit/topology-key", key, vms, words, hint="label the nodes")
 
 
 def deprecated_keys(pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
     """Deprecated labels of nodes in any of VMs' own terms: one warning for each label."""
-    asking: dict[str, list[NamespacedName]] = {}
-    for placed in pods:
-        if placed.vm is not None:
-            for key in deprecated_in(placed.pod):
-                asking.setdefault(key, []).append(placed.vm)
-    for key, vms in sorted(asking.items()):
-        listed = first_of([vm.name for vm in sorted(vms)], 3)
-        yield about(
-            "audit/deprecated-key",
-            Severity.WARNING,
-            kind="Node",
-            name=NamespacedName(namespace="", name=key),
-            message=f"{key} is deprecated, and nodes may lose it; the terms of "
-            f"{counted(len(vms), 'VM')} read it: {listed}",
-            hint=f"write {replaced_by(key)} in the VMs",
-            vms=tuple(sorted(vms)),
-        )
+    for key, vms in _asking(pods, deprecated_in):
+        who = f"the terms of {counted(len(vms), 'VM')} read it"
+        words = f"{key} is deprecated, and nodes may lose it; {who}"
+        hint = f"write {replaced_by(key)} in the VMs"
+        yield _about_key("audit/deprecated-key", key, vms, words, hint=hint)
+
+
+def _asking(
+    pods: Sequence[PlacedPod], keys: Callable[[Pod], Iterable[str]]
+) -> list[tuple[str, list[NamespacedName]]]:
+    """The keys in their order, each with the VMs whose pods have it, sorted."""
+    pairs = ((key, each.vm) for each in pods if each.vm is not None for key in keys(each.pod))
+    return sorted((key, sorted(vms)) for key, vms in grouped(pairs).items())
+
+
+def _about_key(
+    code: str, key: str, vms: Sequence[NamespacedName], words: str, *, hint: str
+) -> AuditFinding:
+    return about(
+        code,
+        Severity.WARNING,
+        kind="Node",
+        name=NamespacedName(namespace="", name=key),
+        message=f"{words}: {first_of([vm.name for vm in vms], 3)}",
+        hint=hint,
+        vms=tuple(vms),
+    )
 
 
 def _keys(pod: Pod) -> set[str]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gitbot.workflows.ask import (
         NextOpening,
         NodeStatus,
-        OtherMover,
+        NotedObject,
         RequestStatus,
         StatusResult,
     )
@@ -147,7 +147,7 @@ def _not_planned(result: StatusResult) -> Iterator[str]:
         yield f"{wish.request}: {wish.reason}{_then(wish.next_command)}"
 
 
-def _seen(found: Iterable[OtherMover]) -> Iterator[str]:
+def _seen(found: Iterable[NotedObject]) -> Iterator[str]:
     for item in found:
         name = "/".join(part for part in (item.namespace, item.name) if part)
         yield f"{item.kind} {name}: {item.does}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from gitbot.workflows.ask.dashboard import write_dashboard
 from gitbot.workflows.ask.doctor import Questions, cluster_checks, repository_checks, rights_checks
 from gitbot.workflows.ask.filter import status_in
-from gitbot.workflows.ask.foreign_movers import OtherMover
+from gitbot.workflows.ask.foreign_movers import NotedObject
 from gitbot.workflows.ask.history import (
     Query,
     history,
@@ -37,7 +37,7 @@ __all__ = [
     "Listing",
     "NextOpening",
     "NodeStatus",
-    "OtherMover",
+    "NotedObject",
     "Query",
     "Questions",
     "RequestStatus",

@@ -12,8 +12,8 @@ from gitbot.workflows.current_state import CurrentState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherMover:
-    """An object of the cluster that a person should know of, and what it does."""
+class NotedObject:
+    """An object of the cluster that a person should know of, and what it does or lacks."""
 
     kind: str
     namespace: str
@@ -23,24 +23,24 @@ class OtherMover:
 
 def movers_beside(
     seen: CurrentState, maintained: Mapping[OccurrenceId, tuple[NodeStatus, ...]]
-) -> tuple[OtherMover, ...]:
+) -> tuple[NotedObject, ...]:
     """As `gitbot audit` names them, but for nodes that gitbot itself services."""
     return _without_ours(other_movers(seen.problem.snapshot), maintained)
 
 
 def lost_now(
     seen: CurrentState, maintained: Mapping[OccurrenceId, tuple[NodeStatus, ...]]
-) -> tuple[OtherMover, ...]:
+) -> tuple[NotedObject, ...]:
     """As `movers_beside`: nodes that do not answer or are gone, and launcher pods that wait."""
     return _without_ours(lost_nodes(seen.problem.snapshot), maintained)
 
 
 def _without_ours(
     found: Iterable[AuditFinding], maintained: Mapping[OccurrenceId, tuple[NodeStatus, ...]]
-) -> tuple[OtherMover, ...]:
+) -> tuple[NotedObject, ...]:
     ours = {node.record.node for nodes in maintained.values() for node in nodes}
     return tuple(
-        OtherMover(
+        NotedObject(
             kind=item.kind,
             namespace=item.name.namespace,
             name=item.name.name,

@@ -17,7 +17,7 @@ from gitbot.model.text.wording import nearest
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.read_approvals import concern_branch
-from gitbot.workflows.ask.foreign_movers import OtherMover, lost_now, movers_beside
+from gitbot.workflows.ask.foreign_movers import NotedObject, lost_now, movers_beside
 from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
 from gitbot.workflows.ask.next_openings import EMPTY, NextOpening, is_empty, next_openings
 from gitbot.workflows.ask.open_pulls import before_merge, changing_intents, concern_of, is_own
@@ -114,8 +114,8 @@ class StatusResult:
     openings: tuple[NextOpening, ...] = ()
     owners: tuple[Unconsented, ...] = ()
     exceptions: tuple[PolicyWaiver, ...] = ()
-    movers: tuple[OtherMover, ...] = ()
-    lost: tuple[OtherMover, ...] = ()
+    movers: tuple[NotedObject, ...] = ()
+    lost: tuple[NotedObject, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()
     not_planned: tuple[NotPlanned, ...] = ()
     not_read: str = ""
