@@ -47,7 +47,7 @@ def parse_address(text: str) -> Address:
 
 
 class PageServer:
-    """Serves `pages` in threads of its own while the block runs.
+    """Serves `pages` until the `with` block ends, and runs no code in the caller's thread.
 
     `seconds` never steps back. Raises UsageError if the address cannot be had.
     """

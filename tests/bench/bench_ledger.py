@@ -81,7 +81,7 @@ def _request(number: int) -> Iterator[MoveEvent]:
 
 
 def figures() -> Iterator[Figure]:
-    """Each command beside both ledgers; the ratio is that of the two times."""
+    """The time of each command with the short and the long ledger, and their ratio."""
     taken: dict[tuple[tuple[str, ...], int], Cost] = {}
     with ExitStack() as stack:
         found = {

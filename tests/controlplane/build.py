@@ -30,7 +30,7 @@ TEMPORARY = Path(tempfile.gettempdir(), f"gitbot-controlplane-{os.getuid()}")
 class Main:
     """A main package of the module. An `extra` one is never looked for among the assets.
 
-    `package`: the program of another project, for which the folder has a module of its own.
+    `package`: a program of another project. Its folder then has a go.mod that requires it.
     """
 
     name: str

@@ -167,7 +167,7 @@ def test_helm_finds_nothing_to_say(helm: Helm) -> None:
 
 
 def of_gitbot(plane: ControlPlane) -> set[str]:
-    """What is in namespace gitbot, and what has gitbot's name outside; without what any has."""
+    """Objects in namespace gitbot that not every namespace has, and others with gitbot's name."""
     inside = kubectl(plane, "get", NAMESPACED, "-n", "gitbot", "-o", "name", "--ignore-not-found")
     outside = kubectl(plane, "get", CLUSTER_WIDE, "-o", "name")
     own = {"configmap/kube-root-ca.crt", "serviceaccount/default", "No"}

@@ -100,7 +100,7 @@ class Bot:
 class Stranger:
     """Between two times, in seconds, the context leads elsewhere, or the UID cannot be read.
 
-    `uid` is that of the other cluster, whose VMs are called the same; "" if it cannot be read.
+    `uid` is that of the other cluster, whose VMs have the same names; "" if it is not readable.
     """
 
     begins: int

@@ -98,10 +98,9 @@ def show(
         name, zone = shell.cluster_name, shell.zone
     if output in ("table", "wide") and not everything:
         moves = moves_of(whole, events, until=query.until)
-        shown = _rows_of_moves(moves, zone, wide=output == "wide")
+        click.echo(_rows_of_moves(moves, zone, wide=output == "wide"), nl=False)
     else:
-        shown = _shown(events, output)
-    click.echo(shown, nl=False)
+        click.echo(_shown(events, output), nl=False)
     for word, known in unknown_names(whole, name, query):
         near = nearest(word, known)
         say(f"no entry names {word}{f'; did you mean {near}?' if near else ''}", err=True)

@@ -98,7 +98,7 @@ class NodeReasons:
 
 
 class HoldState(StrEnum):
-    """BLOCKED fails what was asked for; WAITS ends by itself; STAYS was asked for by no intent."""
+    """BLOCKED fails an intent; WAITS ends by itself; STAYS is for a move that no intent wants."""
 
     BLOCKED = "blocked"
     WAITS = "waits"
