@@ -61,6 +61,9 @@ class LazyCluster(Generic[C]):
     ) -> KubernetesObject:
         return self._cluster().create_migration(migration, dry_run=dry_run, gate=gate)
 
+    def create_event(self, event: KubernetesObject) -> None:
+        self._cluster().create_event(event)
+
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
         return self._cluster().delete_migration(name, uid=uid)
 

@@ -64,6 +64,9 @@ class PublishedCluster:
     ) -> KubernetesObject:
         raise ClusterError(_UNREACHED)
 
+    def create_event(self, event: KubernetesObject) -> None:
+        raise ClusterError(_UNREACHED)
+
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
         raise ClusterError(f"{_UNREACHED}: {name}")
 

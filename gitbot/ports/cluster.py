@@ -1,4 +1,4 @@
-"""The cluster: read a whole snapshot, create and delete migrations, label nodes. Nothing else.
+"""The cluster: read a snapshot, create and delete migrations, label nodes, write Events.
 
 No method writes a VirtualMachine or a VirtualMachineInstance.
 """
@@ -11,6 +11,9 @@ from typing import Protocol
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
+
+EVENT_SOURCE = "gitbot"
+"""The component that gitbot's own Events name."""
 
 Gate = Callable[[], str]
 """Called right before a request leaves: why it must not leave any more, or "" to send it."""
@@ -63,6 +66,9 @@ class Cluster(Protocol):
 
         Calls `gate` right before the request leaves; raises NotSent with its reason.
         """
+
+    def create_event(self, event: KubernetesObject) -> None:
+        """Create a core/v1 Event, or keep the one that has its name."""
 
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
         """Delete (cancel) a VMIM if it still has that UID; False if it does not exist any more."""

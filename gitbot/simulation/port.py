@@ -142,6 +142,16 @@ class SimulatedPort:
 
         return self.call("create", f"{MIGRATION} {name_of(migration)}", create)
 
+    def create_event(self, event: KubernetesObject) -> None:
+        def create() -> None:
+            try:
+                self.cluster.api.create(event)
+            except ApiError as refusal:
+                if refusal.code != 409:
+                    raise
+
+        self.call("create", f"Event {name_of(event)}", create)
+
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
         def delete() -> bool:
             return self._delete(MIGRATION, (name.namespace, name.name), {"uid": uid})

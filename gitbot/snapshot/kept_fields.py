@@ -176,6 +176,7 @@ _TOPOLOGY: Fields = {"matchLabelExpressions": [{"key": str, "values": [str]}]}
 EVENT: Fields = {
     **keep("type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime"),
     "involvedObject": keep("kind", "namespace", "name", "uid"),
+    "source": keep("component"),
 }
 """Read for one object at a time; never part of a snapshot."""
 

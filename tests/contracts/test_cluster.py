@@ -16,11 +16,12 @@ from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.errors import Bug, ClusterError, ClusterRefused
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import annotations_of, at, labels_of, name_of, uid_of
-from gitbot.ports.cluster import Cluster
+from gitbot.ports.cluster import EVENT_SOURCE, Cluster
 from gitbot.simulation.http import ApiServer, write_kubeconfig
 from gitbot.simulation.port import SimulatedPort
 from gitbot.simulation.simulated_cluster import SimulatedCluster
 from gitbot.snapshot import write_snapshot
+from gitbot.workflows.ask.object_events import ObjectEvent
 from tests.contracts.cluster_scene import migration, on_call, real_cluster, small_cluster
 from tests.controlplane.fixtures import RBAC
 
@@ -256,6 +257,32 @@ def test_the_anchor_of_the_ledger(scene: Scene) -> None:
     assert anchored.ledger_anchors().get("east") == "2 sha256:b"
     assert anchored.ledger_anchors().get("west") == "7 sha256:c"
     assert anchored.hold_flag() is None
+
+
+def test_an_event_is_written_once(scene: Scene) -> None:
+    """Real: by the optional role, as the account of the base has no right for it."""
+    one = ObjectEvent(
+        about={
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachineInstance",
+            "namespace": scene.namespace,
+            "name": "db-1",
+            "uid": "u",
+        },
+        key="request/x/1",
+        time=1_796_590_800,
+        type="Normal",
+        reason="PlacementMoved",
+        message="moved from n1 to n2",
+    )
+    for event in (one.manifest, {**one.manifest, "message": "again"}):
+        scene.cluster.create_event(event)
+    (found,) = (
+        each
+        for each in scene.cluster.list_events(scene.named("db-1"))
+        if at(each, "source", "component") == EVENT_SOURCE
+    )
+    assert (found["reason"], found["message"]) == ("PlacementMoved", "moved from n1 to n2")
 
 
 def test_a_cluster_is_known_by_its_system_namespace(scene: Scene) -> None:

@@ -22,6 +22,7 @@ CHART = DEPLOY / "chart"
 CONFIGURATION = f"configuration={DEPLOY / 'watch' / 'gitbot.yaml'}"
 COMPONENTS = {
     "rbac.cordon": "rbac/optional-cordon",
+    "rbac.events": "rbac/optional-events",
     "rbac.ledgerAnchor": "rbac/optional-ledger-anchor",
     "rbac.load": "rbac/optional-load",
     "rbac.vmGuard": "rbac/optional-vm-guard",

@@ -212,6 +212,10 @@ class TinyCluster:
         self._courses[name] = Migrating(created=self.clock.present)
         return stored
 
+    def create_event(self, event: KubernetesObject) -> None:
+        self.trouble("event", name_of(event).name)
+        self.calls.append(("event", name_of(event).name))
+
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
         self.trouble("delete", name.name)
         self.calls.append(("delete", name.name))

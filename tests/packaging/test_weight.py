@@ -11,7 +11,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 8_283,
+    "adapters": 8_295,
     "audit": 2_076,
     "calendar": 1_529,
     "cli": 9_271,
@@ -25,16 +25,16 @@ ROOMS = {
     "model": 3_636,
     "planner": 7_781,
     "policy": 4_100,
-    "ports": 605,
+    "ports": 611,
     "published": 2_114,
     "rendering": 347,
     "reports": 3_374,
     "service": 229,
     "settings": 681,
-    "simulation": 9_006,
-    "snapshot": 2_555,
+    "simulation": 9_016,
+    "snapshot": 2_556,
     "wiring": 1_238,
-    "workflows": 15_195,
+    "workflows": 15_414,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -125,6 +125,9 @@ class ClusterPort:
 
         return self.line.write("create", arrives, gate=gate, sent=sent)
 
+    def create_event(self, event: KubernetesObject) -> None:  # noqa: ARG002
+        raise ClusterForbidden("events is forbidden")
+
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
         self.witness.deletes(self.line.who, name.name, uid)
         deleted = self.line.write("delete", lambda _: self.world.delete(name.name, uid))

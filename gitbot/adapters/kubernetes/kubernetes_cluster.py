@@ -163,6 +163,12 @@ class KubernetesCluster:
             refuse(answer, _MIGRATIONS, "create")
         return _stored(answer, name)
 
+    def create_event(self, event: KubernetesObject) -> None:
+        path = EVENTS.path(namespace=name_of(event).namespace)
+        answer = self._write("POST", path, _plain(event))
+        if answer.status not in (200, 201, 409):
+            refuse(answer, EVENTS, "create")
+
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
         return self._delete(_MIGRATIONS, name, {"preconditions": {"uid": uid}})
 

@@ -30,6 +30,7 @@ from gitbot.kubevirt.admission import IN_FLIGHT
 from gitbot.model.ledger.events import KnownEvent, MoveChanged, MoveEvent, MoveState
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.text.wording import shortened
+from gitbot.ports.cluster import EVENT_SOURCE
 from gitbot.workflows.apply.held_claims import HeldClaim, HeldClaims
 from gitbot.workflows.apply.result import NodeDone
 from gitbot.workflows.core.context import RunContext
@@ -239,6 +240,7 @@ def with_last_event(shell: RunContext, event: KnownEvent) -> KnownEvent:
         seen = [item for about in abouts for item in shell.cluster.list_events(about)]
     except GitbotError:
         return event
+    seen = [item for item in seen if at(item, "source", "component") != EVENT_SOURCE]
     warned = (item for item in seen if str(at(item, "type")) == "Warning")
     warnings = [str(at(item, "message", default="")) for item in warned]
     return event.replace(note=shortened(warnings[-1], 500)) if warnings else event

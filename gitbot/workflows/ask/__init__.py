@@ -1,7 +1,8 @@
 """Ask: what is going on, for people. This room never changes the cluster or the ledger.
 
 `status` shows what runs, what waits and what failed; `history` finds lines of the ledger;
-`write_dashboard` keeps one issue up to date. `cluster_checks`, `repository_checks` and
+`write_dashboard` keeps one issue up to date, `write_object_events` writes
+Kubernetes Events. `cluster_checks`, `repository_checks` and
 `rights_checks` find what would keep gitbot from working, for doctor.
 """
 
@@ -24,6 +25,7 @@ from gitbot.workflows.ask.listing import Listing, listing, name_of_row
 from gitbot.workflows.ask.maintenance import NodeStatus
 from gitbot.workflows.ask.next_openings import NextOpening
 from gitbot.workflows.ask.node_vm_rows import Row
+from gitbot.workflows.ask.object_events import write_object_events
 from gitbot.workflows.ask.open_pulls import changing_intents
 from gitbot.workflows.ask.proof import prove
 from gitbot.workflows.ask.status import RequestStatus, StatusResult, look_at_all, status
@@ -67,4 +69,5 @@ __all__ = [
     "unknown_names",
     "verified",
     "write_dashboard",
+    "write_object_events",
 ]

@@ -51,7 +51,8 @@ class RunContext:
     repository's ledger from others on the same cluster; `clusters` are all names of the
     configuration; `zone` is the cluster's IANA time zone. `reading` reads and `planning` plans
     untrusted heads, `plan_apart` plans concerns (see `plan`); None: this process, without a limit.
-    `followed` is `cluster`, if its snapshots are not lists of their own.
+    `followed` is `cluster`, if its snapshots are not lists of their own. `events_written` has the
+    keys of Kubernetes Events that need no second request.
     """
 
     cluster_name: str
@@ -77,6 +78,7 @@ class RunContext:
     reading: Callable[..., Any] | None = None
     plan_apart: Callable[[PlacementProblem, Callable[[], bool], int], PlacementPlan] | None = None
     followed: FollowedCluster | None = None
+    events_written: set[str] = field(default_factory=set)
 
     def timer(self) -> float:
         """Seconds from an arbitrary start, to measure durations."""

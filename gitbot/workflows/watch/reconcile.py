@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from gitbot.errors import ForgeError, InvalidInput, RepositoryError, UnreachableError
+from gitbot.execution.approval import NotApproved
+from gitbot.execution.executor_types import Waiting
 from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.plan import PlannerFault
 from gitbot.ports.forge import ForgeRequests
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
-from gitbot.workflows.ask import write_dashboard
+from gitbot.workflows.ask import write_dashboard, write_object_events
 from gitbot.workflows.audit import run_audit, score
 from gitbot.workflows.check import PublishResult, refresh_pulls
 from gitbot.workflows.core.context import RunContext, base_head
@@ -120,7 +123,7 @@ def _pass(
         max_runtime=max_runtime,
         wait_for_opening=wait_for_opening,
         on_look=publisher.refresh,
-        on_report=write_dashboard,
+        on_report=_report,
         known=snapshot,  # but no anchor: one from before all planning says little of the ledger now
     )
     after = _propose_rest(shell, publisher, applied, known)
@@ -144,7 +147,7 @@ def apply_and_report(
         max_runtime=max_runtime,
         wait_for_opening=wait_for_opening,
         on_look=looks.append,
-        on_report=write_dashboard,
+        on_report=_report,
     )
     if result.stop or result.interrupted:  # nothing could be planned, or nobody waits for it
         return result
@@ -159,8 +162,19 @@ def _only_apply(
     anchor: Anchor | None = None,
     known: ClusterSnapshot | None = None,
 ) -> ApplyResult:
-    report = write_dashboard
-    return apply(shell, max_runtime=max_runtime, on_report=report, anchor=anchor, known=known)
+    return apply(shell, max_runtime=max_runtime, on_report=_report, anchor=anchor, known=known)
+
+
+def _report(
+    shell: RunContext,
+    ledger: Ledger,
+    stop: str,
+    waiting: tuple[Waiting, ...],
+    refused: tuple[NotApproved, ...],
+) -> None:
+    """Show people what a pass did: on the forge, and on the objects in the cluster."""
+    write_dashboard(shell, ledger, stop, waiting, refused)
+    write_object_events(shell, ledger, waiting)
 
 
 def _is_unsure(

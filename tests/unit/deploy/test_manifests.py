@@ -98,7 +98,7 @@ OPTIONAL = sorted(path.name for path in (DEPLOY / "rbac").glob("optional-*"))
 
 
 def test_an_overlay_adds_each_component_without_a_change_to_the_copy(tmp_path: Path) -> None:
-    assert len(OPTIONAL) == 4
+    assert len(OPTIONAL) == 5
     added = [item["metadata"]["name"] for item in overlay(tmp_path, *OPTIONAL)]
     assert {"gitbot-ledger-anchor", "gitbot-load", "gitbot-cordon", "gitbot-vm-guard"} <= {*added}
 

@@ -26,6 +26,7 @@ FOLDER = Path(__file__).parents[3] / "deploy" / "rbac"
 FILES = sorted(path.name for path in FOLDER.glob("[0-9o]*") if "guard" not in path.name)
 WRITES = {"create", "update", "patch", "delete", "deletecollection", "bind", "escalate"}
 ONE = NamespacedName(namespace="apps", name="one")
+EVENT = {"kind": "Event", "metadata": {"namespace": "apps", "name": "one"}}
 VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete"}
 Right = tuple[str, str, str]  # group, resource, verb
 
@@ -143,6 +144,7 @@ def test_the_reader_has_what_reading_asks_for_and_nothing_else(tmp_path: Path) -
         ("optional-ledger-anchor",
          (lambda cluster: cluster.ledger_anchors().get("placement"),
           lambda cluster: cluster.set_ledger_anchor("placement", "1 x"))),
+        ("optional-events", (lambda cluster: cluster.create_event(EVENT),)),
         ("optional-cordon",
          (lambda cluster: cluster.set_unschedulable("n", True, {}),
           lambda cluster: cluster.patch_node_labels("n", {"placement.gitbot.dev/window": "w"}))),
@@ -161,8 +163,10 @@ def test_no_file_writes_a_vm_or_reads_a_secret(name: str) -> None:
         assert group != "*"
         assert verb != "*"
         if verb in WRITES:
-            assert resource in ("virtualmachineinstancemigrations", "configmaps", "nodes")
-        if resource == "nodes" and verb in WRITES:
+            assert resource in (
+                "virtualmachineinstancemigrations", "configmaps", "nodes", "events"
+            )  # fmt: skip
+        if resource in ("nodes", "events") and verb in WRITES:
             assert name.startswith("optional-")
 
 

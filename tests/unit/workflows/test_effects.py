@@ -316,6 +316,9 @@ def test_moves_are_told_but_not_that_they_are_announced(scene: Scene) -> None:
     ]
 
 
+OWN = {"source": {"component": "gitbot"}}
+
+
 def warns(*messages: str, of: str = "Warning") -> list[dict[str, str]]:
     return [{"type": of, "message": message} for message in messages]
 
@@ -326,6 +329,7 @@ def warns(*messages: str, of: str = "Warning") -> list[dict[str, str]]:
         (MoveState.FAILED, {}, warns("first", "last"), "last"),
         (MoveState.FAILED, {}, [*warns("first"), *warns("fine", of="Normal")], "first"),
         (MoveState.FAILED, {}, warns("x" * 600), f"{'x' * 499}…"),
+        (MoveState.FAILED, {}, [*warns("theirs"), {**OWN, **warns("own")[0]}], "theirs"),
         (MoveState.FAILED, {}, [], ""),
         (MoveState.FAILED, {"migration": ""}, warns("first"), ""),
         (MoveState.FAILED, {"note": "known"}, warns("first"), "known"),
