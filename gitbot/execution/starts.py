@@ -38,7 +38,7 @@ from gitbot.model.plan.findings import Severity
 from gitbot.model.plan.plan import Move, MoveRef, PlacementPlan, Wave
 from gitbot.model.plan.problem import MoveVms, Pin, Request, Target
 from gitbot.model.struct import FrozenStruct
-from gitbot.model.text.instants import format_instant
+from gitbot.model.text.instants import FOREVER, format_instant
 
 MOST_REFUSALS = 8  # by the checks in one selection: each costs a replay of the whole cluster
 BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
@@ -431,11 +431,14 @@ def refusals(view: ExecutorInput, moves: Iterable[Move]) -> tuple[str, ...]:
 
 
 def _goals(moves: tuple[Move, ...]) -> tuple[MoveVms, ...]:
-    """One goal for each request, so that the replay knows whose moves these are."""
+    """One goal for each request, so that the replay knows whose moves these are.
+
+    The review judged how long groups that move as one may pause; times are ignored here.
+    """
     first = {move.request: move for move in reversed(moves)}
     return tuple(
         MoveVms(
-            request=Request(id=name, intent=move.intent),
+            request=Request(id=name, intent=move.intent, allow_breach=FOREVER),
             vms=tuple(item.vm.namespaced_name for item in moves if item.request == name),
             target=Target(added=move.added_node_selector if move.pin is Pin.NONE else {}),
             pin=move.pin,

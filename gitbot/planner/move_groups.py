@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy as np
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.moves.migration_state import MigrationState
 from gitbot.constraints.replay.replay import replay
-from gitbot.constraints.rules.companions import Group, kept_together, moving_as_one
+from gitbot.constraints.rules.companions import Group, kept_together, moving_as_one, pauses
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.constraint import RuleConstraint, after_move
-from gitbot.model.plan.diagnosis import TOGETHER, Check, passed, warned
-from gitbot.model.plan.plan import Move, PlacementPlan, RuleState
-from gitbot.model.plan.problem import Pin, PlacementProblem
+from gitbot.model.plan.diagnosis import ALLOWED_BREACH, TOGETHER, Check, passed, warned
+from gitbot.model.plan.plan import Hold, Move, PlacementPlan, RuleState
+from gitbot.model.plan.problem import HealRule, Pin, PlacementProblem
 from gitbot.model.progress import PlanningProgress
 from gitbot.model.text.wording import first_of
 from gitbot.planner.assemble import rule_state
@@ -44,6 +44,7 @@ def with_groups(
     """
     occupancy = Instances.of(problem.snapshot).occupancy()
     best, eased, failed = plan, problem, 0
+    hints: dict[NamespacedName, str] = {}
     for number, rule in enumerate(problem.rules):
         held = {hold.vm.namespaced_name for hold in best.holds if hold.asked}
         if not held or rule.members.isdisjoint(held):
@@ -57,11 +58,13 @@ def with_groups(
                 rules[number] = moving_as_one(rules[number], group, target)
                 attempt = replace(eased, rules=tuple(rules))
                 found = _judged(problem, best, make(attempt), rule, group)
-                if found is not None:
+                if found is not None and not replay(problem, found):
                     best, eased = found, attempt
                     break
                 failed += 1
-    return best
+                if found is not None and not (hints.keys() & group.vms):
+                    hints.update(_hints(problem, found, group))
+    return replace(best, holds=tuple(_hinted(hold, hints) for hold in best.holds))
 
 
 def _targets(problem: PlacementProblem, group: Group) -> list[str]:
@@ -91,13 +94,13 @@ def _judged(
     rule: RuleConstraint,
     group: Group,
 ) -> PlacementPlan | None:
-    """The found plan in terms of the rule itself; None if it is not better, or breaks the law."""
+    """The found plan in terms of the rule itself; None if it is not better. Replay it."""
     known = {(hold.request, hold.vm): hold for hold in best.holds}
     left = {(hold.request, hold.vm) for hold in found.holds}
     if not left < known.keys() or any(vm.namespaced_name in group.vms for _, vm in left):
         return None
     moves = tuple(_told(found.moves, rule, group))
-    made = replace(
+    return replace(
         found,
         moves=moves,
         holds=tuple(hold for key, hold in known.items() if key in left),
@@ -106,7 +109,38 @@ def _judged(
             for item in found.rules
         ),
     )
-    return None if replay(problem, made) else made
+
+
+def _hints(
+    problem: PlacementProblem, found: PlacementPlan, group: Group
+) -> Iterator[tuple[NamespacedName, str]]:
+    """What a person writes so that the replay passes the plan, if only its pauses are wrong."""
+    seconds = max(_apart(found.moves, group), 1)
+    goals = tuple(
+        goal
+        if isinstance(goal, HealRule)
+        else replace(goal, request=replace(goal.request, allow_breach=seconds))
+        for goal in problem.goals
+    )
+    if not replay(replace(problem, goals=goals), found):
+        for vm in sorted(group.vms):
+            yield vm, f"write allowBreach: PT{-(-seconds // 60)}M: they move as one, with a pause"
+
+
+def _hinted(hold: Hold, hints: Mapping[NamespacedName, str]) -> Hold:
+    words = hints.get(hold.vm.namespaced_name, "") if hold.asked else ""
+    return replace(hold, hint="; ".join(filter(None, (words, hold.hint)))) if words else hold
+
+
+def _timed(moves: Iterable[Move], group: Group) -> list[tuple[int, Move]]:
+    mine = (move for move in moves if move.vm.namespaced_name in group.vms)
+    return sorted(((move.starts, move) for move in mine), key=lambda each: each[0])
+
+
+def _apart(moves: Iterable[Move], group: Group) -> int:
+    """Seconds from the group's first landing to its last."""
+    ends = [start + move.estimated_seconds for start, move in _timed(moves, group)]
+    return max(ends) - min(ends)
 
 
 def _state(problem: PlacementProblem, rule: RuleConstraint, moves: Iterable[Move]) -> RuleState:
@@ -120,25 +154,24 @@ def _state(problem: PlacementProblem, rule: RuleConstraint, moves: Iterable[Move
 
 def _told(moves: tuple[Move, ...], rule: RuleConstraint, group: Group) -> Iterator[Move]:
     """The moves; those of the group say with whom, and for how long the rule is broken."""
-    ends = [
-        move.starts + move.estimated_seconds
-        for move in moves
-        if move.vm.namespaced_name in group.vms
-    ]
+    seconds, paused = _apart(moves, group), pauses(_timed(moves, group))
     for move in moves:
         mine = move.vm.namespaced_name in group.vms
-        checks = _checks(move, rule, group.vms, max(ends) - min(ends)) if mine else move.checks
+        checks = _checks(move, rule, group.vms, seconds, paused) if mine else move.checks
         yield replace(move, checks=checks)
 
 
 def _checks(
-    move: Move, rule: RuleConstraint, vms: frozenset[NamespacedName], seconds: int
+    move: Move, rule: RuleConstraint, vms: frozenset[NamespacedName], seconds: int, paused: bool
 ) -> tuple[Check, ...]:
     names = first_of([vm.name for vm in sorted(vms)], 4)
     words = (
         f"{names} move as one: {rule.ref.id} is broken from the first landing to the last,"
         f" about {seconds} s"
     )
+    if paused:
+        words += ", with a pause that allowBreach permits"
     kept = [check for check in move.checks if check.name != "rules"]
     others = passed("rules", f"every rule but {rule.ref.id} is kept at every instant")
-    return (*kept, others, warned(TOGETHER, words))
+    longer = (warned(ALLOWED_BREACH, f"{rule.ref.id} is broken for about {seconds} s"),)
+    return (*kept, others, warned(TOGETHER, words), *(longer if paused else ()))

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gitbot.constraints.replay.move_order import MoveOrder
-from gitbot.constraints.rules.companions import Group, kept_together, moving_as_one
+from gitbot.constraints.rules.companions import Group, kept_together, moving_as_one, pauses
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.constraint import Occupancy, RuleConstraint
 
 
-def as_planned(rule: RuleConstraint, occupancy: Occupancy, order: MoveOrder) -> RuleConstraint:
-    """The rule as it is judged while the plan moves groups that it keeps together."""
+def as_planned(
+    rule: RuleConstraint, occupancy: Occupancy, order: MoveOrder, allowed: Mapping[RequestId, int]
+) -> RuleConstraint:
+    """The rule as it is judged while the plan moves groups that it keeps together.
+
+    `allowed`: by request, the seconds that a breach with pauses may last.
+    """
     for group in kept_together(rule, occupancy):
-        target = _target(group, order)
+        target = _target(group, order, allowed)
         if target:
             rule = moving_as_one(rule, group, target)
     return rule
 
 
-def _target(group: Group, order: MoveOrder) -> str:
+def _target(group: Group, order: MoveOrder, allowed: Mapping[RequestId, int]) -> str:
     """The domain to which a plan moves the whole group; "" if it does not move it as one.
 
     As one: each VM once, all in one group of one request, to one domain, none waits for a node to
-    return, and each starts before all earlier ones have ended.
+    return, and each starts before all earlier ones have ended, or the request allows the time
+    from the first landing to the last.
     """
     timed = [
         (start or 0, move)
@@ -35,10 +44,8 @@ def _target(group: Group, order: MoveOrder) -> str:
     causes = {(move.request, move.group) for move in moves}
     if len(causes) > 1 or len(values) > 1 or any(move.after_return for move in moves):
         return ""
-    ends = timed[0][0]
-    for start, move in timed:
-        if start > ends:
-            return ""
-        ends = max(ends, start + move.estimated_seconds)
+    landings = [start + move.estimated_seconds for start, move in timed]
+    if pauses(timed) and max(landings) - min(landings) > allowed.get(moves[0].request, 0):
+        return ""
     (value,) = values
     return value if value != group.value else ""

@@ -74,6 +74,7 @@ class _Player:
             for namespace, objects in sorted(self.instances.quotas.items())
         }
         self._goals = {goal.request.id: goal for goal in problem.goals}
+        self._allowed = {name: goal.request.allow_breach for name, goal in self._goals.items()}
         self._hosts = grouped((node.labels.get(HOSTNAME), node.name) for node in world.nodes)
         occupancy = dict(self.instances.occupancy())
         for item in sorted(problem.reservations, key=lambda item: (item.vm, item.node)):
@@ -138,7 +139,7 @@ class _Player:
             rule = self.problem.rules[number]
             if rule.required:
                 if number not in self._watches:
-                    judged = as_planned(rule, self._occupancy, self.order)
+                    judged = as_planned(rule, self._occupancy, self.order, self._allowed)
                     self._watches[number] = RuleWatch(judged, self._occupancy, self.order)
                 yield self._watches[number]
 

@@ -7,7 +7,7 @@ be in the old domain or in the new one. Everything else that the rule says holds
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from gitbot.constraints.rules.rule_parts import AffinityPart, NodePart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.constraint import Occupancy, RuleConstraint
+from gitbot.model.plan.plan import Move
 
 _Circle = tuple[int, str]  # the id of the peers that VMs share, and their domain
 
@@ -54,6 +55,16 @@ def moving_as_one(rule: RuleConstraint, group: Group, target: str) -> RuleConstr
             parts.append(part)
     changed: RuleConstraint = replace(cast("Any", rule), parts=tuple(parts))
     return changed
+
+
+def pauses(timed: Sequence[tuple[int, Move]]) -> bool:
+    """Whether a move starts after all earlier ones have ended; pairs of start and move in order."""
+    ends = timed[0][0]
+    for start, move in timed:
+        if start > ends:
+            return True
+        ends = max(ends, start + move.estimated_seconds)
+    return False
 
 
 def _groups(part: AffinityPart, occupancy: Occupancy) -> Iterator[Group]:

@@ -65,13 +65,15 @@ class Request:
     `id` is the ledger id (product contract: `request/<ns>/<name>`, `drain/<window>/<occurrence>`,
     `return/<window>/<occurrence>`, `heal/<ns>/<kind>/<name>`, the last without digest until
     approved). `allowed` is when its moves may run; `deadline` the latest estimated end.
-    `first_move` is the next free move number of the request.
+    `first_move` is the next free move number of the request. `allow_breach`: so many seconds may
+    lie between the landings of VMs that move as one although the plan pauses between them.
     """
 
     id: RequestId
     intent: IntentRef
     allowed: tuple[Interval, ...] = ALWAYS
     first_move: int = 1
+    allow_breach: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,8 +120,9 @@ def _refused(
     """VMs that a plan of the return would hold, each with the reason: their homes are full."""
     if not due:
         return {}
-    ref, _ = home_terms(sources, occurrence)
-    goal = ReturnHome(request=Request(id=occurrence.homecoming, intent=ref), homes=due)
+    ref, _, apart = home_terms(sources, occurrence)
+    request = Request(id=occurrence.homecoming, intent=ref, allow_breach=apart)
+    goal = ReturnHome(request=request, homes=due)
     try:
         plan = plan_of(replace(sources.problem, goals=(goal,)))
     except LimitExceeded as error:

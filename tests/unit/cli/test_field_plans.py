@@ -38,6 +38,7 @@ def plan(
     intent: str,
     *objects: KubernetesObject | tuple[KubernetesObject, ...],
     form: str = "table",
+    configuration: str = CONFIGURATION,
 ) -> Said:
     """The plan of one intent in a repository of its own, at `NOW`."""
     items: list[Any] = []
@@ -45,7 +46,7 @@ def plan(
         items.extend(item) if isinstance(item, tuple) else items.append(item)
     (folder / "intents" / "prod").mkdir(parents=True, exist_ok=True)
     (folder / "intents" / "prod" / "all.yaml").write_text(HEAD + intent)
-    (folder / ".gitbot.yaml").write_text(CONFIGURATION)
+    (folder / ".gitbot.yaml").write_text(configuration)
     (folder / "cluster.json").write_text(
         json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
     )
@@ -179,6 +180,46 @@ def test_a_pair_that_fits_on_no_node_as_one_stays(tmp_path: Path) -> None:
     said = plan(tmp_path, f"{TOGETHER}{HEAD}{DRAIN}", *pool, *pair(db="5500Mi"))
     assert said.code == 1, said.text
     assert "0 moves, 2 blocked" in said.out
+
+
+BETWEEN = MOVE.replace("target:", "allowBreach: PT10M, target:")
+ONE_SLOT = "timeZone: Etc/UTC, limits: {parallel: 1, reserve: 0}"
+
+
+def one_at_a_time(folder: Path, intent: str, form: str = "table") -> Said:
+    """The plan that moves app, big and db one after the other: big goes between the pair."""
+    asked = ASKED | PAIR
+    pool = [node(name) for name in ("n1", "n2", "n3")]
+    mine = [vm("app", on="n1", labels=asked), vm("db", on="n1", labels=asked, memory="8Gi")]
+    big = vm("big", on="n1", labels=ASKED, memory="2Gi")
+    slots = CONFIGURATION.replace("timeZone: Etc/UTC", ONE_SLOT)
+    text = f"{TOGETHER}{HEAD}{intent}"
+    return plan(folder, text, *pool, *mine, big, form=form, configuration=slots)
+
+
+def test_a_pair_with_a_pause_between_is_held_with_the_field_that_allows_it(tmp_path: Path) -> None:
+    said = one_at_a_time(tmp_path, MOVE)
+    assert said.code == 1
+    assert said.out.count("; write allowBreach: PT2M: they move as one, with a pause\n") == 2
+    again = one_at_a_time(tmp_path, BETWEEN.replace("PT10M", "PT2M"))
+    assert "3 moves, 0 blocked" in again.out
+    short = one_at_a_time(tmp_path, BETWEEN.replace("PT10M", "PT1M"))
+    assert "1 move, 2 blocked" in short.out
+
+
+def test_a_pause_is_shown_and_denied_unless_an_exemption_allows_it(tmp_path: Path) -> None:
+    said = one_at_a_time(tmp_path, BETWEEN)
+    assert "the last, about 88 s, with a pause that allowBreach permits\n" in said.out
+    assert said.code == 1
+    assert "denied: 2 errors (policy/allow-breach)" in said.out
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "apart.yaml").write_text(
+        f"{HEAD}kind: PlacementPolicyExemption\nmetadata: {{name: apart}}\n"
+        'spec: {policy: allow-breach, reason: r, owner: ops, expires: "2027-01-01T00:00:00Z"}\n'
+    )
+    said = one_at_a_time(tmp_path, BETWEEN)
+    assert said.code == 0, said.text
+    assert "3 moves, 0 blocked" in said.out
 
 
 def test_half_of_a_pair_is_not_moved_with_the_half_that_nothing_asks_for(tmp_path: Path) -> None:

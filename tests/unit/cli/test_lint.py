@@ -25,7 +25,7 @@ spec:
 """
 FINDING = (
     'intents/prod/bad.yaml:6:3: spec.attemps: found the unknown field "attemps", expected '
-    "vms, target, pin, reason, note, notBefore, deadline, window or attempts; "
+    "vms, target, pin, reason, note, notBefore, deadline, window, attempts or allowBreach; "
     "did you mean attempts? [error intents/unknown-field]\n"
 )
 

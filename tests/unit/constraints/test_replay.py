@@ -22,7 +22,7 @@ from gitbot.model.plan.problem import (
     Reservation,
     Target,
 )
-from gitbot.model.text.instants import Interval
+from gitbot.model.text.instants import FOREVER, Interval
 from gitbot.model.text.names import IntentRef
 from tests.unit.constraints.builders import (
     HOSTNAME,
@@ -273,6 +273,35 @@ def test_a_group_that_a_rule_keeps_together_may_move_as_one() -> None:
 )
 def test_nothing_else_passes_through_the_exception_for_groups(moves: list[Move]) -> None:
     assert "rule-worsened" in codes(trio(), *moves)
+
+
+@pytest.mark.parametrize(("allow", "passes"), [(0, False), (160, False), (161, True)])
+def test_a_pause_passes_only_as_long_as_the_request_allows(allow: int, passes: bool) -> None:
+    """The last lands 161 s after the first."""
+    slow = follow("b-1", "b-1", "b-1", starts=161)
+    assert ("rule-worsened" not in codes(allowing(allow), *slow)) == passes
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        follow("b-1", "b-1"),
+        follow("b-1", "b-1", "b-2"),
+        follow("b-1", "b-1", "b-1", group="later"),
+        follow("b-1", "b-1", "b-1", after_return=True),
+        follow("c-1", "c-1", "c-1"),
+    ],
+)
+def test_nothing_but_a_pause_passes_by_allow_breach(moves: list[Move]) -> None:
+    assert "rule-worsened" in codes(allowing(FOREVER), *moves)
+
+
+def allowing(seconds: int) -> PlacementProblem:
+    found = trio()
+    goals = tuple(
+        replace(each, request=replace(each.request, allow_breach=seconds)) for each in found.goals
+    )
+    return replace(found, goals=goals)
 
 
 def test_a_breach_that_one_move_heals_is_not_brought_back_by_the_next() -> None:

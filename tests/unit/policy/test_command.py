@@ -75,6 +75,7 @@ def test_list_shows_what_is_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert result.exit_code == 0, result.output
     assert [line.split()[0] for line in result.stdout.splitlines()] == [
         "NAME",
+        "allow-breach",
         "blast-radius",
         "migration-slots",
         "protected-vms",

@@ -24,17 +24,25 @@ spec: {{vms: {{names: [app, db]}}, target: {{node: kni-worker3}}}}
 """
 
 
-def pair() -> SimulatedCluster:
-    """`app` and `db` on kni-worker, of different sizes."""
+SLOW = MOVE.replace("app, db]", "app, big, db]").replace("target:", "allowBreach: PT10M, target:")
+APART = f"""{HEAD}kind: PlacementPolicyExemption
+metadata: {{name: apart}}
+spec: {{policy: allow-breach, reason: r, owner: ops, expires: "2027-01-01T00:00:00Z"}}
+"""
+
+
+def pair(*more: str) -> SimulatedCluster:
+    """`app` and `db` on kni-worker, of different sizes, and other VMs."""
     cluster = SimulatedCluster(start_time=1_764_547_200, name="iberia")
     others = [f"kni-worker{number}" for number in range(2, 7)]
     cluster.load([kubevirt(evictionStrategy="LiveMigrate")])
     cluster.apply([*nodes(), namespace(NAMESPACE)])
     for node in others:
         cluster.cordon(node)
-    for name, memory in (("app", "2Gi"), ("db", "6Gi")):
+    sizes = {"app": "2Gi", "db": "6Gi"}
+    for name, memory in {**sizes, **dict.fromkeys(more, "3Gi")}.items():
         spec = {"domain": guest(memory=memory, requests=False)}
-        labels = {"kubevirt.io/domain": name, "pair": "web"}
+        labels = {"kubevirt.io/domain": name, "pair": "web" if name in sizes else name}
         cluster.apply([machine(name, namespace=NAMESPACE, labels=labels, spec=spec)])
     cluster.settle()
     for node in others:
@@ -51,6 +59,31 @@ def test_a_pair_goes_to_its_new_node_as_one(tmp_path: Path, parallel: int) -> No
     assert set(loop.where().values()) == {"kni-worker"}
     loop.commit({"rule.yaml": RULE})
     pull = loop.open({"move.yaml": MOVE})
+    published = loop.publish(pull.number)
+    assert not published.check.fails(), published.check.findings
+    loop.merge(pull.number)
+    loop.apply()
+    assert set(loop.where().values()) == {"kni-worker3"}, "\n".join(loop.lines)
+
+
+def test_a_pair_goes_with_the_pause_that_the_request_allows(tmp_path: Path) -> None:
+    """With one slot, another VM goes between the two: each pass judges what is left as one."""
+    zone = "timeZone: Europe/Madrid\n"
+    limits = f"{zone}    limits: {{parallel: 1, reserve: 0}}\n"
+    loop = Loop.start(tmp_path, pair("big"), configuration=CONFIGURATION.replace(zone, limits))
+    loop.commit({"rule.yaml": RULE})
+    pull = loop.open({"move.yaml": SLOW})
+    denied = loop.publish(pull.number).check
+    assert {item.code for item in denied.findings if item.severity == "error"} == {
+        "policy/allow-breach"
+    }
+    loop.person.write_commit(
+        branch="main",
+        expected=loop.person.resolve("main"),
+        files={"policies/apart.yaml": APART.encode()},
+        message="Allow it",
+        time=loop.port.now(),
+    )
     published = loop.publish(pull.number)
     assert not published.check.fails(), published.check.findings
     loop.merge(pull.number)

@@ -17,7 +17,7 @@ def check(report: Report) -> None:
     _check_mode(report)
     spec = value_at(report.document.value, ("spec",))
     if isinstance(spec, dict) and "nodes" not in spec:
-        for field in ("drain", "returnHome", "overrun", "reapprove"):
+        for field in ("drain", "returnHome", "overrun", "reapprove", "allowBreach"):
             if field in spec:
                 report.warn(
                     ("spec", field),

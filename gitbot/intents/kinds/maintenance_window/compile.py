@@ -110,6 +110,7 @@ def compile_drain(
         intent=intent.ref,
         allowed=(opening.allowed,),
         first_move=past.next_move(opening.drain),
+        allow_breach=spec.allow_breach,
     )
     return _goal(request, spec, todo), findings
 

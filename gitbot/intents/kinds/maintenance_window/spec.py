@@ -89,6 +89,10 @@ class MaintenanceWindowSpec(Value):
     overrun: Literal["StopNew", "Finish"] = Field(
         default="StopNew", description="What happens to a drain that is not done at the end."
     )
+    allow_breach: DurationOrZero = Field(
+        default=0,
+        description="VMs that a rule keeps together may be apart so long while they move.",
+    )
     return_home: Literal["Propose", "Auto", "Never"] = Field(
         default="Propose", description="Whether VMs are brought back to their nodes."
     )

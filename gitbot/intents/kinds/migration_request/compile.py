@@ -16,10 +16,11 @@ from gitbot.intents.kinds.migration_request.selected_vms import choose_vms
 from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
 from gitbot.intents.request_history import NO_PAST, RequestHistory
 from gitbot.intents.selected_nodes import already_there, target_errors, target_of
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import MigrationRequestId, RequestId
 from gitbot.model.plan.findings import Finding, sort_key
-from gitbot.model.plan.problem import MoveVms, Request
+from gitbot.model.plan.problem import MoveVms, Request, Target
 from gitbot.model.text.instants import Interval, compact_instant, format_instant
 
 
@@ -63,19 +64,22 @@ def compile_requests(
         findings += already_there(intent, chosen.vms, target, instances)
         if chosen.vms and not errors:
             work = Request(
-                id=request, intent=intent.ref, allowed=allowed, first_move=past.next_move(request)
+                id=request,
+                intent=intent.ref,
+                allowed=allowed,
+                first_move=past.next_move(request),
+                allow_breach=spec.allow_breach,
             )
-            goals.append(
-                MoveVms(
-                    request=work,
-                    vms=chosen.vms,
-                    target=target,
-                    pin=spec.effective_pin,
-                    balance=spec.target is not None and spec.target.balance is not None,
-                )
-            )
+            goals.append(_goal(work, spec, chosen.vms, target))
     goals.sort(key=lambda each: each.request.id)
     return tuple(goals), tuple(sorted(findings, key=sort_key))
+
+
+def _goal(
+    request: Request, spec: MigrationRequestSpec, vms: tuple[NamespacedName, ...], target: Target
+) -> MoveVms:
+    balance = spec.target is not None and spec.target.balance is not None
+    return MoveVms(request=request, vms=vms, target=target, pin=spec.effective_pin, balance=balance)
 
 
 def goals(intents: IntentSet, instances: Instances, asked: GoalInputs) -> CompiledGoals:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gitbot.documents.fields import Instant, Text, Value
+from gitbot.documents.fields import DurationOrZero, Instant, Text, Value
 from gitbot.intents.selectors import (
     NOT_EMPTY,
     LabelSelector,
@@ -89,6 +89,11 @@ class MigrationRequestSpec(Value):
     )
     attempts: Annotated[int, Field(ge=1, le=10)] = Field(
         default=1, description="How often a failed migration is tried."
+    )
+
+    allow_breach: DurationOrZero = Field(
+        default=0,
+        description="VMs that a rule keeps together may be apart so long while they move.",
     )
 
     @property

@@ -32,7 +32,7 @@ def returns(sources: ConcernSources) -> list[Concern]:
     """One for each occurrence whose VMs are away from home while their nodes are back."""
     concerns = []
     for occurrence in occurrences_of(sources.ledger, sources.cluster):
-        ref, return_home = home_terms(sources, occurrence)
+        ref, return_home, apart = home_terms(sources, occurrence)
         homes = homes_due(sources, occurrence)
         planned = occurrence.homecoming
         record = sources.records.get(planned)
@@ -41,7 +41,7 @@ def returns(sources: ConcernSources) -> list[Concern]:
         due = {vm: node for vm, node in homes.items() if vm not in open_vms or vm in stale}
         if return_home == "Never" or not due:
             continue
-        request = numbered(sources, Request(id=planned, intent=ref))
+        request = numbered(sources, Request(id=planned, intent=ref, allow_breach=apart))
         concerns.append(
             Concern(
                 name=concern_name("return", occurrence.window, occurrence.id),
@@ -57,14 +57,17 @@ def returns(sources: ConcernSources) -> list[Concern]:
     return concerns
 
 
-def home_terms(sources: ConcernSources, occurrence: OccurrenceId) -> tuple[IntentRef, str]:
-    """The window of an occurrence and its `returnHome`; if it was removed, as it was merged."""
+def home_terms(sources: ConcernSources, occurrence: OccurrenceId) -> tuple[IntentRef, str, int]:
+    """The window of an occurrence, its `returnHome` and `allowBreach` in seconds.
+
+    If it was removed: as it was merged, without `allowBreach`.
+    """
     intent = sources.base.intents.find("MaintenanceWindow", occurrence.window)
     if intent is not None and isinstance(intent.spec, MaintenanceWindowSpec):
-        return intent.ref, intent.spec.return_home
+        return intent.ref, intent.spec.return_home, intent.spec.allow_breach
     begun = window_as_merged(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
     ref = IntentRef(kind="MaintenanceWindow", namespace="", name=occurrence.window)
-    return ref, begun.return_home if begun is not None else "Never"
+    return ref, begun.return_home if begun is not None else "Never", 0
 
 
 def _open_vms(record: RequestRecord | None) -> set[NamespacedName]:
