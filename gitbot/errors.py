@@ -83,6 +83,10 @@ class ForgeRefused(ForgeError):
     """The forge answered, and refused this one request."""
 
 
+class NoticeError(GitbotError):
+    """A webhook did not take a notice."""
+
+
 class LedgerError(GitbotError):
     """The ledger is damaged, rewritten or contradicts itself: halt and ask a person."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 _NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD")
+_NOTIFY = "GITBOT_NOTIFY_"  # the address of a webhook is a secret, too
 
 
 def hide_secrets() -> None:
@@ -13,7 +14,11 @@ def hide_secrets() -> None:
     The kernel shows the memory in which a program got its environment, whatever the program has
     changed since. A worker without Landlock, of the same account, could read it.
     """
-    secrets = [name for name in os.environ if name.upper().endswith(_NAMES) and os.environ[name]]
+    secrets = [
+        name
+        for name, value in os.environ.items()
+        if value and (name.upper().endswith(_NAMES) or name.startswith(_NOTIFY))
+    ]
     if not secrets or os.name != "posix":
         return
     import ctypes  # noqa: PLC0415 - keeps a run without secrets quick

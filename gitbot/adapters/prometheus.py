@@ -11,6 +11,7 @@ from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from gitbot.adapters.bounded_http_body import Body, whole
+from gitbot.adapters.one_address import OPENER
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -93,7 +94,7 @@ class Prometheus:
             if urlsplit(url).scheme not in ("http", "https"):
                 return {}, f"{_SILENT}: {self._url} is not an http address"
             request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked above
-            with _OPENER.open(request, timeout=SECONDS) as answer:
+            with OPENER.open(request, timeout=SECONDS) as answer:
                 data = whole(answer, most=LARGEST, seconds=SECONDS)
         except urllib.error.HTTPError as error:
             return {}, f"answer {error.code}: {_said(error)}"
@@ -108,16 +109,6 @@ class Prometheus:
 
 
 _SILENT = "it does not answer"
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The token is for the configured address only; urllib would send it to redirects, too."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirects)
 
 
 def _samples(result: Any) -> Iterator[tuple[str, tuple[int, int]]]:

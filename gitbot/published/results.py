@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.kubevirt.names import API_VERSION
 from gitbot.model.cluster.cluster import KINDS, ClusterSnapshot
+from gitbot.model.ledger.events import NoticeEvent
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.diagnosis import Outcome
 from gitbot.model.plan.findings import Severity
@@ -158,6 +159,22 @@ class RightsAnswer(Part, frozen=True):
     group: Annotated[str, Meta(description="move (migrations) or nodes (cordon).")]
     namespace: str
     missing: Sequence[str]
+
+
+class PublishedNotice(Document, frozen=True, kw_only=True):
+    """What a webhook is told. `text` alone is enough for a chat; the rest is for programs."""
+
+    kind: Literal["Notice"] = "Notice"
+    id: Annotated[str, Meta(description="The same each time that the same notice is sent.")]
+    event: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(NoticeEvent))})]
+    text: str
+    cluster: str
+    time: Instant
+    request: str = ""
+    vm: Annotated[str, Meta(description="namespace/name")] = ""
+    node: str = ""
+    pull_request: Count = 0
+    reason: str = ""
 
 
 class PublishedRights(Document, frozen=True, kw_only=True):

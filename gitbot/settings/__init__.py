@@ -13,6 +13,7 @@ from gitbot.settings.configuration import (
 from gitbot.settings.forge import ForgeSettings
 from gitbot.settings.forge_types import is_github_repository
 from gitbot.settings.load_sources import LoadSettings
+from gitbot.settings.notices import NoticeSettings
 from gitbot.settings.owners import NodeSettings, OwnerSettings
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "LoadSettings",
     "ManifestSettings",
     "NodeSettings",
+    "NoticeSettings",
     "OwnerSettings",
     "Settings",
     "is_github_repository",

@@ -36,6 +36,7 @@ from gitbot.model.plan.problem import Limits
 from gitbot.model.text.names import CONFIGURATION_FILE, ApiVersion
 from gitbot.settings.forge import Branch, ForgeSettings, check_repository
 from gitbot.settings.load_sources import LoadScorer, LoadSettings, sources_complete
+from gitbot.settings.notices import NoticeSettings
 from gitbot.settings.owners import (
     OverrideSettings,
     OwnerSettings,
@@ -171,6 +172,9 @@ class Settings(Value):
         default=BreakerSettings.model_construct(),
         description="When gitbot stops and asks a person.",
     )
+    notify: tuple[NoticeSettings, ...] = Field(
+        default=(), strict=False, description="Webhooks that are told what a person must know."
+    )
     unschedulable_timeout: Duration = Field(
         default=300, description="How long a target pod may stay unschedulable."
     )
@@ -274,7 +278,8 @@ def _read_document(document: ParsedDocument, file: str) -> tuple[Settings | None
     report_nothing(report, json_schema)
     made = decode(report, _Configuration, json_schema)
     check_repository(report, document.value)
-    _clusters_once(report, document.value)
+    _names_once(report, document.value, "clusters")
+    _names_once(report, document.value, "notify")
     _no_slot_left(report, document.value)
     _solver_has_no_effect(report, document.value)
     sources_complete(report, document.value)
@@ -307,16 +312,17 @@ def _solver_has_no_effect(report: Report, value: Mapping[str, Any]) -> None:
         report.warn(path, "deprecated-field", message, "remove the field")
 
 
-def _clusters_once(report: Report, value: Mapping[str, Any]) -> None:
-    clusters = value_at(value, ("spec", "clusters"))
+def _names_once(report: Report, value: Mapping[str, Any], field: str) -> None:
+    items = value_at(value, ("spec", field))
     seen: dict[str, int] = {}
-    for index, cluster in enumerate(clusters if isinstance(clusters, list) else []):
-        name = cluster.get("name") if isinstance(cluster, dict) else None
+    for index, item in enumerate(items if isinstance(items, list) else []):
+        name = item.get("name") if isinstance(item, dict) else None
         if not isinstance(name, str):
             continue
-        path = ("spec", "clusters", index, "name")
+        path = ("spec", field, index, "name")
         if name in seen:
             line = report.document.positions.value((*path[:2], seen[name], "name")).line
-            message = f'found "{name}" again, expected every cluster once; it stands in line {line}'
+            what = "cluster" if field == "clusters" else "webhook"
+            message = f'found "{name}" again, expected every {what} once; it stands in line {line}'
             report.at_value(path, "duplicate", message, "rename or remove it")
         seen.setdefault(name, index)

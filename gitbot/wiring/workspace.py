@@ -23,6 +23,7 @@ from gitbot.adapters.git import (
 )
 from gitbot.adapters.lazy_cluster import LazyCluster, LazyFollowedCluster
 from gitbot.adapters.snapshot_cluster import PublishedCluster
+from gitbot.adapters.webhooks import Webhooks
 from gitbot.adapters.working_tree import ShippedTexts, read_plain_file, temporary_folder
 from gitbot.errors import InvalidInput, RepositoryError, UsageError
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -211,6 +212,7 @@ def open_shell(
         reading=read_apart,
         plan_apart=plan_problem_apart,
         clusters=tuple(item.name for item in workspace.settings.clusters),
+        notifier=Webhooks(workspace.clock),
         zone=(own.time_zone if own is not None else None) or "UTC",
     )
     guarded = GuardedLedgerStore(store=workspace.ledger, missing=lambda: missing_branch(shell))

@@ -18,7 +18,7 @@ ROOMS = {
         "clock forges.forge_type forges.github forges.local forges.local.forge git "
         "hidden_secrets kubernetes kustomize lazy_cluster load_file progress_bar prometheus "
         "sandbox.policy_runner sandbox.seccomp sandbox.worker_process signals snapshot_cluster "
-        "working_tree"
+        "webhooks working_tree"
     ),
     "audit": "",
     "calendar": "",
@@ -54,7 +54,7 @@ ROOMS = {
     ),
     "planner": "",
     "policy": "cases evaluate_once reference_pages worker_api",
-    "ports": "clock cluster forge idempotence ledger load repository",
+    "ports": "clock cluster forge idempotence ledger load notices repository",
     "published": "ledger_lines",
     "rendering": "",
     "reports": "escape html.page",

@@ -27,6 +27,7 @@ _OTHERS: dict[str, str] = {
     "LedgerEntryList": "gitbot.published.ledger_lines:ledger_schema",
     "List": _PUBLISHED,
     "Listing": _PUBLISHED,
+    "Notice": _PUBLISHED,
     "PlacementPlan": _PUBLISHED,
     "PlacementPolicy": "gitbot.policy.policy_files:json_schema",
     "PlacementPolicyExemption": "gitbot.policy.exemptions:json_schema",

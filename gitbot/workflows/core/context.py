@@ -16,6 +16,7 @@ from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster, FollowedCluster
 from gitbot.ports.forge import Forge, PullRequest, PullState
 from gitbot.ports.ledger import LedgerStore
+from gitbot.ports.notices import Notifier
 from gitbot.ports.repository import Repository
 from gitbot.reports import Diff
 from gitbot.workflows.core.revision_engine import RevisionEngine
@@ -78,6 +79,7 @@ class RunContext:
     reading: Callable[..., Any] | None = None
     plan_apart: Callable[[PlacementProblem, Callable[[], bool], int], PlacementPlan] | None = None
     followed: FollowedCluster | None = None
+    notifier: Notifier | None = None
     events_written: set[str] = field(default_factory=set)
 
     def timer(self) -> float:

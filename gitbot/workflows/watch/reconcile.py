@@ -25,6 +25,7 @@ from gitbot.workflows.current_state import read_current_state
 from gitbot.workflows.ledger.anchor import Anchor, read_anchor, write_forge_anchor
 from gitbot.workflows.ledger.writer import retried
 from gitbot.workflows.propose import ProposeResult, not_planned, propose
+from gitbot.workflows.watch.notices import send_notices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,7 @@ def reconcile(
         wait_for_opening=wait_for_opening,
         every_pull=every_pull,
     )
+    send_notices(shell)
     there = shell.forge.requests
     requests = replace(there, sent=there.sent - before)
     return replace(result, seconds=shell.timer() - began, requests=requests)
@@ -149,6 +151,7 @@ def apply_and_report(
         on_look=looks.append,
         on_report=_report,
     )
+    send_notices(shell)
     if result.stop or result.interrupted:  # nothing could be planned, or nobody waits for it
         return result
     last = looks[0] if looks and result.did_nothing else None

@@ -10,7 +10,11 @@ import pytest
 
 from gitbot.simulation import write_kubeconfig
 
-SECRETS = {"GITBOT_GITHUB_TOKEN": "ghp_not-for-others", "AWS_SECRET_ACCESS_KEY": "nor-this"}
+SECRETS = {
+    "GITBOT_GITHUB_TOKEN": "ghp_not-for-others",
+    "AWS_SECRET_ACCESS_KEY": "nor-this",
+    "GITBOT_NOTIFY_ONCALL_URL": "https://hooks.example/nor-that",
+}
 PROGRAM = """
 import os, subprocess, sys
 from gitbot.adapters.hidden_secrets import hide_secrets

@@ -83,8 +83,8 @@ def test_read(spec: str, path: str, value: object) -> None:
 
 FIELDS = (
     "expected clusters, forge, mode, approval, allowAuto, publishSnapshot, recordAudit, "
-    "snapshotMaxAge, planExpiry, proposals, breaker, unschedulableTimeout, bandwidth, manifests, "
-    "resilience, packs, ranking, solver, owners or overrides"
+    "snapshotMaxAge, planExpiry, proposals, breaker, notify, unschedulableTimeout, bandwidth, "
+    "manifests, resilience, packs, ranking, solver, owners or overrides"
 )
 ONE = f"{HEAD}spec: {{clusters: [{{name: a}}]"
 WRONG = [
@@ -96,6 +96,10 @@ WRONG = [
      "3:18: spec.clusters: found an empty list, expected at least one item; add an item"),
     (f"{HEAD}spec: {{clusters: [{{name: a}}, {{name: a}}]}}\n",
      '3:37: spec.clusters[1].name: found "a" again, expected every cluster once; it stands'),
+    (f"{ONE}, notify: [{{name: a}}, {{name: a}}]}}\n",
+     '3:58: spec.notify[1].name: found "a" again, expected every webhook once; it stands'),
+    (f"{ONE}, notify: [{{name: a, events: [Done]}}]}}\n",
+     '3:59: spec.notify[0].events[0]: found "Done", expected Failed, Moved, NodeReady, '),
     (f"{ONE}, plan_expiry: PT1H}}\n",
      f'3:31: spec.plan_expiry: found the unknown field "plan_expiry", {FIELDS}; did you mean'),
     (f"{ONE}, maxOpen: 3}}\n",

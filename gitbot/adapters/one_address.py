@@ -1,0 +1,14 @@
+"""Opens the configured address only: urllib would send a token to where a server redirects, too."""
+
+from __future__ import annotations
+
+import urllib.request
+from typing import Any
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(_NoRedirects)

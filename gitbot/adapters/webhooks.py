@@ -1,0 +1,68 @@
+"""Webhooks: notices as signed JSON over HTTP, in a few seconds or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import urllib.error
+import urllib.request
+from http.client import HTTPException
+
+from gitbot.adapters.one_address import OPENER
+from gitbot.errors import NoticeError
+from gitbot.ports.clock import Clock
+
+SECONDS = 5  # the next pass waits for it
+FIRST_REST = 60  # seconds after the first failure; doubled up to LONGEST_REST
+LONGEST_REST = 3600
+PREFIX = "GITBOT_NOTIFY_"
+
+
+class Webhooks:
+    """Implements ports.notices.Notifier.
+
+    The address and the key of a webhook come from the environment. One that fails is left alone for
+    a while, so that it costs no pass its seconds.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rests: dict[str, tuple[int, int]] = {}  # name -> until when, and how long
+
+    def send(self, name: str, key: str, body: bytes) -> None:
+        until, rest = self._rests.get(name, (0, 0))
+        if self._clock.now() < until:
+            raise NoticeError(f"webhook {name} has failed, and rests")
+        try:
+            self._post(name, key, body)
+        except NoticeError:
+            rest = min(rest * 2 or FIRST_REST, LONGEST_REST)
+            self._rests[name] = (self._clock.now() + rest, rest)
+            raise
+        self._rests.pop(name, None)
+
+    def _post(self, name: str, key: str, body: bytes) -> None:
+        variable = f"{PREFIX}{name.upper().replace('-', '_')}"
+        url, secret = os.environ.get(f"{variable}_URL", ""), os.environ.get(f"{variable}_KEY", "")
+        if not url.startswith(("http://", "https://")):
+            found = "is not an http address" if url else "is not set"
+            raise NoticeError(f"webhook {name}: {variable}_URL {found}")
+        headers = {"Content-Type": "application/json", "User-Agent": "gitbot"}
+        headers["Idempotency-Key"] = key
+        if secret:
+            signed = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+            headers["X-Gitbot-Signature-256"] = f"sha256={signed}"
+        try:
+            request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310 - checked above
+            OPENER.open(request, timeout=SECONDS).close()
+        except urllib.error.HTTPError as error:
+            raise NoticeError(f"webhook {name}: answer {error.code}") from error
+        except (OSError, ValueError, HTTPException) as error:
+            raise NoticeError(f"webhook {name} does not answer: {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    """The kind of an error: its text may quote the address, which is a secret."""
+    cause = getattr(error, "reason", error)
+    return getattr(cause, "strerror", None) or type(cause).__name__

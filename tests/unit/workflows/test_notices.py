@@ -1,0 +1,171 @@
+"""Notices: each webhook is told what a person must do or has lost, once, and stops nothing."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from gitbot.errors import NoticeError
+from gitbot.workflows.apply import hold, resume
+from gitbot.workflows.check import publish
+from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.watch import notices, reconcile
+from tests.doubles.intents import REQUEST, RULE
+from tests.unit.workflows.story import CLUSTER, Story
+
+ONCALL = "  notify:\n  - {name: oncall}\n"
+BRANCH = f"gitbot/notices/{CLUSTER}"
+
+
+@dataclass
+class Webhook:
+    """Takes notices, unless it is down."""
+
+    down: bool = False
+    took: list[Mapping[str, Any]] = field(default_factory=list)
+    keys: list[tuple[str, str]] = field(default_factory=list)
+
+    def send(self, name: str, key: str, body: bytes) -> None:
+        if self.down:
+            raise NoticeError(f"webhook {name} does not answer")
+        self.took.append(json.loads(body))
+        self.keys.append((name, key))
+
+    @property
+    def events(self) -> list[str]:
+        return [each["event"] for each in self.took]
+
+
+def shell(story: Story, hook: Webhook) -> RunContext:
+    return replace(story.shell, notifier=hook)
+
+
+def begun(settings: str = ONCALL) -> tuple[Story, Webhook]:
+    """A story whose webhooks have been told all that there is: nothing."""
+    story, hook = Story.begin(settings=settings), Webhook()
+    reconcile(shell(story, hook))
+    return story, hook
+
+
+def asked_and_merged(story: Story) -> None:
+    story.open(jump=REQUEST)
+    number = max(pull.number for pull in story.pulls())
+    publish(story.shell, number=number)
+    story.merge(number)
+
+
+def test_a_proposal_a_hold_and_its_end_are_told_once() -> None:
+    story, hook = begun()
+    story.commit(db=RULE)
+    reconcile(shell(story, hook))
+    hold(story.shell, reason="the storage is \x1b[31mslow", by="ann")
+    reconcile(shell(story, hook))
+    resume(story.shell, reason="", by="ann")
+    for _ in range(2):
+        reconcile(shell(story, hook))
+    assert hook.events == ["Proposed", "Stopped", "Resumed"]
+    proposed, stopped, _ = hook.took
+    assert proposed["pullRequest"] == 1
+    assert proposed["text"].startswith(f"{CLUSTER}: pull request 1 wants a merge")
+    assert stopped["text"].startswith(f"{CLUSTER}: gitbot starts nothing more: the storage is ")
+    assert "\x1b" not in stopped["text"]
+    assert len(set(hook.keys)) == 3
+
+
+def test_what_happened_before_a_webhook_was_configured_is_not_told() -> None:
+    story = Story.begin(settings="  notify: []\n")
+    asked_and_merged(story)
+    reconcile(story.shell)
+    text = story.repository.read_blob("main", ".gitbot.yaml")
+    assert text is not None
+    told = text.decode().replace("  notify: []\n", "  notify: [{name: all, events: [Moved]}]\n")
+    story.commit(**{".gitbot.yaml": told})
+    hook = Webhook()
+    reconcile(shell(story, hook))
+    assert hook.took == []
+
+
+def test_a_move_is_told_to_those_of_its_namespace_who_want_it() -> None:
+    story, hook = begun(
+        "  notify:\n"
+        "  - {name: theirs, events: [Moved], namespaces: ['custom*']}\n"
+        "  - {name: others, events: [Moved], namespaces: [db]}\n"
+        "  - {name: oncall}\n"
+    )
+    asked_and_merged(story)
+    reconcile(shell(story, hook))
+    ((name, _),) = hook.keys
+    (moved,) = hook.took
+    assert name == "theirs"
+    assert moved["vm"] == "customapp/jumpbox"
+    assert moved["request"] == "request/customapp/jump"
+    assert moved["text"] == f"{CLUSTER}: customapp/jumpbox moved from kni-worker to kni-worker5"
+
+
+def test_a_webhook_that_is_down_is_told_later_and_stops_no_move() -> None:
+    story, hook = begun("  notify: [{name: all, events: [Moved]}]\n")
+    hook.down = True
+    asked_and_merged(story)
+    assert reconcile(shell(story, hook)).applied.states == {"succeeded": 1}
+    assert "webhook all does not answer" in story.lines
+    hook.down = False
+    for _ in range(2):
+        reconcile(shell(story, hook))
+    assert hook.events == ["Moved"]
+
+
+def test_a_notice_that_was_sent_but_not_noted_is_sent_again_with_its_key() -> None:
+    story, hook = begun("  notify: [{name: all, events: [Moved]}]\n")
+    noted = story.repository.resolve(BRANCH)
+    before = story.repository.read_blob(BRANCH, notices.FILE)
+    assert noted is not None
+    asked_and_merged(story)
+    reconcile(shell(story, hook))
+    story.repository.write_commit(
+        branch=BRANCH,
+        expected=story.repository.resolve(BRANCH),
+        files={notices.FILE: before},
+        message="killed before",
+        time=story.port.now(),
+        orphan=True,
+    )
+    reconcile(shell(story, hook))
+    assert hook.events == ["Moved", "Moved"]
+    assert len(set(hook.keys)) == 1
+
+
+def test_many_are_told_over_some_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notices, "MOST", 1)
+    story, hook = begun()
+    hold(story.shell, reason="one", by="ann")
+    resume(story.shell, reason="", by="ann")
+    for _ in range(3):
+        reconcile(shell(story, hook))
+    assert hook.events == ["Stopped", "Resumed"]
+
+
+def test_a_damaged_note_begins_anew_and_tells_nothing_old() -> None:
+    story, hook = begun()
+    hold(story.shell, reason="one", by="ann")
+    story.repository.write_commit(
+        branch=BRANCH,
+        expected=story.repository.resolve(BRANCH),
+        files={notices.FILE: b'["x"'},
+        message="damaged",
+        time=story.port.now(),
+        orphan=True,
+    )
+    reconcile(shell(story, hook))
+    assert hook.took == []
+    resume(story.shell, reason="", by="ann")
+    reconcile(shell(story, hook))
+    assert hook.events == ["Resumed"]
+
+
+def test_a_quiet_pass_writes_nothing() -> None:
+    story, hook = begun()
+    before = story.writes()
+    assert reconcile(shell(story, hook)).did_nothing
+    assert story.writes() == before
