@@ -95,6 +95,9 @@ class ClusterSettings(Value):
     load: LoadSettings | None = Field(
         default=None, description="Where measured load comes from; default: it is not read."
     )
+    scheduler_config: RepositoryPath | None = Field(
+        default=None, description="File with the KubeSchedulerConfiguration of the cluster."
+    )
     one_zone_at_a_time: bool = Field(
         default=False, description="Windows of two zones that are open together are errors."
     )

@@ -73,7 +73,7 @@ def grounds_of(
     ledger = ask_ledger(find_root(Path.cwd()), now=now, human=human, onlooker=onlooker)
     load = configured.load if configured else None
     named = access.of(name=revision.cluster, context=context, load=load)
-    snapshot = _with_nodes(named, now, onlooker)
+    snapshot = revision.scheduled(_with_nodes(named, now, onlooker))
     onlooker.begins("")
     if not cluster:
         same_cluster(snapshot, revision.cluster, context)

@@ -222,7 +222,7 @@ def _cluster(
     context = configured.context if configured else ""
     load = configured.load if configured else None
     access = asked.access.of(name=cluster, context=context, load=load)
-    snapshot = load_snapshot(access, now=asked.now, onlooker=onlooker)
+    snapshot = revision.scheduled(load_snapshot(access, now=asked.now, onlooker=onlooker))
     onlooker.begins("")  # whole lines may follow
     if not asked.cluster:
         same_cluster(snapshot, cluster, context)
@@ -324,11 +324,13 @@ def texts_of(root: Path, rev: str) -> Texts:
 
 
 def working_tree(root: Path) -> Texts:
-    from gitbot.workflows.core.revision import Texts  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.core.revision import Texts, scheduler_files  # noqa: PLC0415 - keeps --help quick
 
     configuration = read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE)
     intents, policies = read_working_tree(root, "intents"), read_working_tree(root, "policies")
-    return Texts(files={CONFIGURATION_FILE: configuration, **intents, **policies})
+    named = [path for path in scheduler_files(configuration) if (root / path).exists()]
+    schedulers = {path: read_plain_file(root / path, path) for path in named}
+    return Texts(files={CONFIGURATION_FILE: configuration, **intents, **policies, **schedulers})
 
 
 def _at(repository: Repository, tree: str, *, commit: str) -> Texts:

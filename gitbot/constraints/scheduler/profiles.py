@@ -132,15 +132,25 @@ def profiles_of(snapshot: ClusterSnapshot) -> SchedulerProfiles:
     return SchedulerProfiles(source=source, profiles={profile.name: profile})
 
 
+class UnreadProfiles(SnapshotError):
+    """A file that has no profiles; `line` is 0 for the whole file."""
+
+    def __init__(self, file: str, line: int, message: str, hint: str = "") -> None:
+        super().__init__(f"{file}:{line}: {message}" if line else f"{file}: {message}", hint=hint)
+        self.line, self.detail = line, message
+
+
 def read_profiles(file: str, data: bytes) -> SchedulerProfiles:
     """The profiles of a KubeSchedulerConfiguration, or of a ConfigMap that holds one.
 
-    Raises SnapshotError if the file has none or several, or one that kube-scheduler would refuse.
+    Raises UnreadProfiles if the file has none or several, or one that kube-scheduler would refuse.
     """
     found = [*_configurations(file, data, 0)]
     if len(found) != 1:
-        raise SnapshotError(
-            f"{file}: found {len(found) or 'no'} {_KIND}, expected one of {_VERSION}",
+        raise UnreadProfiles(
+            file,
+            0,
+            f"found {len(found) or 'no'} {_KIND}, expected one of {_VERSION}",
             hint="give the file of kube-scheduler's --config, or the ConfigMap that holds it",
         )
     value, reading = found[0]
@@ -155,7 +165,7 @@ def _configurations(
     documents, findings = read_documents(data, file)
     for finding in findings:
         if finding.severity is Severity.ERROR:
-            raise SnapshotError(str(finding))
+            raise UnreadProfiles(file, offset + finding.line, finding.message, finding.hint)
     for document in documents:
         value = document.value
         if not isinstance(value, Mapping):
@@ -327,10 +337,10 @@ class _ProfileReader:
             raise self.refused(path, "another form", "a list of mappings")
         return value
 
-    def refused(self, path: Path, found: str, expected: str) -> SnapshotError:
-        place = f":{self._line(path)}" if self._document is not None else ""
+    def refused(self, path: Path, found: str, expected: str) -> UnreadProfiles:
         key = ".".join(map(str, path))
-        return SnapshotError(f"{self._file}{place}: {key}: found {found}, expected {expected}")
+        said = f"{key}: found {found}, expected {expected}"
+        return UnreadProfiles(self._file, self._line(path), said)
 
     def _line(self, path: Path) -> int:
         if self._document is None:

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from gitbot.intents import IntentSet, is_below, read_intents
+from gitbot.model.caches import IdentityCache
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.scheduler_profile import SchedulerProfiles
 from gitbot.model.ledger.ledger import Ledger
-from gitbot.model.plan.findings import Finding, sort_key
+from gitbot.model.plan.findings import Finding, Severity, sort_key
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.policy import PolicyRunner, PolicySet, misdirected, pack_of, read_policies
 from gitbot.ports.repository import Repository
@@ -15,6 +18,7 @@ from gitbot.settings import Settings, read_settings
 
 INTENTS = "intents/"
 POLICIES = "policies/"
+_scheduled = IdentityCache(ClusterSnapshot.with_profiles, most=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +72,8 @@ class BundledTexts:
 class Revision:
     """One commit's intents, settings and policies for one cluster. All findings are sorted.
 
-    `trusted_findings` are those about configuration and policies, `findings` all.
+    `trusted_findings` are those about configuration and policies, `findings` all. `profiles` are
+    those of the cluster's kube-scheduler, if the configuration names a file with them.
     """
 
     cluster: str
@@ -79,6 +84,13 @@ class Revision:
     shipped: BundledTexts
     trusted_findings: tuple[Finding, ...]
     findings: tuple[Finding, ...]
+    profiles: SchedulerProfiles | None = None
+
+    def scheduled(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
+        """The snapshot under the configured profiles, unless a file was given with it."""
+        if self.profiles is None or snapshot.profiles is not None:
+            return snapshot
+        return _scheduled(snapshot, self.profiles)
 
     @property
     def zone(self) -> str | None:
@@ -117,7 +129,47 @@ def texts_at(
     configuration = repository.read_blob(tree, CONFIGURATION_FILE)
     if configuration is not None:
         files[CONFIGURATION_FILE] = configuration
+        for path in scheduler_files(configuration):
+            if (found := repository.read_blob(tree, path)) is not None:
+                files[path] = found
     return Texts(files=files, commit=commit)
+
+
+def scheduler_files(configuration: bytes) -> tuple[str, ...]:
+    """The files with configurations of kube-schedulers that `.gitbot.yaml` names."""
+    if b"schedulerConfig" not in configuration:
+        return ()
+    settings, _ = read_settings(configuration, CONFIGURATION_FILE)
+    named = () if settings is None else settings.clusters
+    return tuple(sorted({item.scheduler_config for item in named if item.scheduler_config}))
+
+
+def _profiles(
+    texts: Texts, settings: Settings | None, cluster: str
+) -> tuple[SchedulerProfiles | None, tuple[Finding, ...]]:
+    configured = settings.cluster(cluster) if settings is not None else None
+    path = configured.scheduler_config if configured is not None else None
+    if path is None:
+        return None, ()
+    from gitbot.constraints.scheduler.profiles import (  # noqa: PLC0415 - numpy where used
+        UnreadProfiles,
+        read_profiles,
+    )
+
+    try:
+        if path not in texts.files:
+            raise UnreadProfiles(path, 0, "found no such file, expected that of schedulerConfig")
+        return read_profiles(path, texts.files[path]), ()
+    except UnreadProfiles as error:
+        finding = Finding(
+            code="settings/scheduler-config",
+            severity=Severity.ERROR,
+            message=error.detail,
+            file=path,
+            line=error.line,
+            hint=error.hint,
+        )
+        return None, (finding,)
 
 
 def manifest_folders(settings: Settings) -> tuple[str, ...]:
@@ -138,7 +190,8 @@ def read_revision(
     policies, of_policies = read_policies(
         shipped.in_force(settings), texts.policies, runner=shipped.runner
     )
-    more = (*of_policies, *misdirected(policies, texts.configuration))
+    profiles, of_profiles = _profiles(texts, settings, name)
+    more = (*of_policies, *misdirected(policies, texts.configuration), *of_profiles)
     intents, of_intents = read_intents(texts.intents(name), settings, name)
     return Revision(
         cluster=name,
@@ -149,6 +202,7 @@ def read_revision(
         shipped=shipped,
         trusted_findings=_sorted(found, more),
         findings=_sorted(found, more, of_intents),
+        profiles=profiles,
     )
 
 
@@ -157,13 +211,14 @@ def read_change(texts: Texts, base: Revision) -> Revision:
 
     Their configuration and policies are checked, but only the base's apply.
     """
-    _, of_settings = read_settings(texts.configuration, CONFIGURATION_FILE)
+    settings, of_settings = read_settings(texts.configuration, CONFIGURATION_FILE)
+    _, of_profiles = _profiles(texts, settings, base.cluster)
     changed, of_policies = read_policies(
         base.shipped.in_force(base.settings), texts.policies, runner=base.shipped.runner
     )
     of_policies = (*of_policies, *misdirected(changed, b""))
     intents, of_intents = read_intents(texts.intents(base.cluster), base.settings, base.cluster)
-    trusted = _sorted(base.trusted_findings, of_settings, of_policies)
+    trusted = _sorted(base.trusted_findings, of_settings, of_policies, of_profiles)
     return replace(
         base,
         commit=texts.commit,

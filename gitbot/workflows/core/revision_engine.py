@@ -226,7 +226,7 @@ class RevisionEngine:
             cluster=self.revision.cluster,
             settings=self.settings,
             intents=self.intents,
-            snapshot=snapshot,
+            snapshot=self.revision.scheduled(snapshot),
             goals=goals,
             now=now,
             reservations=reservations,

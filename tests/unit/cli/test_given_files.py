@@ -1,6 +1,7 @@
 """A file that an option or argument names: understood, or an error; a default never replaces it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,49 @@ def test_a_scheduler_configuration_that_is_not_understood_ends_the_command(tmp_p
         answer = typed(*command, "--scheduler-config", str(file), *AT)
         assert answer.code == 2, answer.text
         assert f"{file}:2: apiVersion: found" in answer.err
+
+
+CONFIGURED = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: Configuration
+metadata: {name: default}
+spec: {clusters: [{name: iberia, timeZone: Etc/UTC, schedulerConfig: platform/scheduler.yaml}]}
+"""
+
+
+def repository(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
+    """The scenario with a file for the scheduler."""
+    shutil.copytree(SCENARIO, folder, dirs_exist_ok=True)
+    (folder / ".gitbot.yaml").write_text(CONFIGURED)
+    (folder / "platform").mkdir()
+    if text is not None:
+        (folder / "platform" / "scheduler.yaml").write_text(text)
+    monkeypatch.chdir(folder)
+
+
+@pytest.mark.parametrize("command", [("plan",), ("explain", "web-1"), ("audit", "-o", "json")])
+def test_the_configuration_names_the_schedulers_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    repository(tmp_path, monkeypatch, PACKING)
+    answer = typed(*command, *AT)
+    places = ("platform/scheduler.yaml:4", 'platform/scheduler.yaml",\n')
+    assert any(place in answer.text for place in places), answer.text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "platform/scheduler.yaml: found no such file, expected that of schedulerConfig"),
+        (PACKING.replace("/v1", "/v2"), "platform/scheduler.yaml:2: apiVersion: found"),
+        ("a: [", "platform/scheduler.yaml:1: "),
+    ],
+)
+def test_a_scheduler_configuration_of_the_repository_with_errors_has_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, said: str
+) -> None:
+    repository(tmp_path, monkeypatch, text)
+    answer = typed("plan", *AT)
+    assert answer.code == 1, answer.text
+    assert said in answer.text
+    assert "settings/scheduler-config" in answer.text
