@@ -14,6 +14,7 @@ from gitbot.audit.gathered import gathering
 from gitbot.audit.lost_nodes import lost_nodes
 from gitbot.audit.node_load import LoadQuestion, load_findings
 from gitbot.audit.other_movers import other_movers
+from gitbot.audit.over_targets import over_targets
 from gitbot.audit.rule_conflicts import conflict_finding, contradictions, undecided_finding
 from gitbot.audit.unpin import NodePin, pin_in, rule_of_pin, without_pins
 
@@ -30,6 +31,7 @@ __all__ = [
     "lost_nodes",
     "of_finding",
     "other_movers",
+    "over_targets",
     "pin_in",
     "read_policy",
     "rule_of_pin",

@@ -22,6 +22,7 @@ PREDICTIVE = "Predictive"
 COMBINED = "MetricResource"
 """The one resource of a Prometheus query."""
 SCHEDULABLE = {"kubevirt.io/schedulable": "true"}
+NOTHING_MOVED: Mapping[str, Mapping[str, int]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,15 +82,23 @@ class Classification:
         return tuple(item for item in self.nodes if item.kind == kind)
 
 
-def classify(asked: Utilization, snapshot: ClusterSnapshot, load: ClusterLoad) -> Classification:
-    """The plugin's result. A node without a needed value is unknown, never guessed."""
+def classify(
+    asked: Utilization,
+    snapshot: ClusterSnapshot,
+    load: ClusterLoad,
+    moved: Mapping[str, Mapping[str, int]] = NOTHING_MOVED,
+) -> Classification:
+    """The plugin's result. A node without a needed value is unknown, never guessed.
+
+    `moved`: by node, how much more of each resource is requested there than now.
+    """
     nodes = {
         name_of(node).name: node
         for node in snapshot.of("Node")
         if asked.labels.items() <= labels_of(node).items()
         and (condition_of(node, "Ready") or {}).get("status", "True") == "True"
     }
-    usage = dict(_usage(asked, snapshot, load, nodes))
+    usage = dict(_usage(asked, snapshot, load, nodes, moved))
     unknown = tuple(name for name in sorted(nodes) if name not in usage)
     known = {name: usage[name] for name in sorted(usage)}
     average = {
@@ -115,7 +124,11 @@ def _idle(asked: Utilization, made: Classification) -> str:
 
 
 def _usage(
-    asked: Utilization, snapshot: ClusterSnapshot, load: ClusterLoad, nodes: Iterable[str]
+    asked: Utilization,
+    snapshot: ClusterSnapshot,
+    load: ClusterLoad,
+    nodes: Iterable[str],
+    moved: Mapping[str, Mapping[str, int]],
 ) -> Iterator[tuple[str, dict[str, Fraction]]]:
     world = World.of(snapshot)
     size = {node.name: node.allocatable for node in world.nodes}
@@ -127,7 +140,7 @@ def _usage(
                 if measured is not None:
                     use[resource] = Fraction(measured.amount, PERCENT)
             elif size[name].get(resource):
-                taken = size[name][resource] - free[resource]
+                taken = size[name][resource] - free[resource] + moved.get(name, {}).get(resource, 0)
                 use[resource] = Fraction(100 * taken, size[name][resource])
         if len(use) == len(asked.over):
             yield name, use

@@ -193,7 +193,11 @@ FIELDS: Mapping[str, Fields] = {
     "KubeDescheduler": {
         "spec": {
             **keep("deschedulingIntervalSeconds", "mode", "profiles"),
-            "profileCustomizations": keep("devDeviationThresholds"),
+            "profileCustomizations": keep(
+                "devActualUtilizationProfile",
+                "devDeviationThresholds",
+                "devLowNodeUtilizationThresholds",
+            ),
         },
     },
     "KubeVirt": KUBEVIRT,

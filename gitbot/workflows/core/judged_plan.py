@@ -34,6 +34,7 @@ from gitbot.workflows.core.plan_conditions import outlook_of
 from gitbot.workflows.core.plan_verdict import (
     judged,
     newly_gathered,
+    over_utilised,
     overridden,
     single_losses,
     worse_losses,
@@ -90,6 +91,7 @@ def judge_plan(
     labels = label_findings(manifests, problem.snapshot, windows.union(emptying))
     own = {*replay(problem, plan), *rule_findings(plan), *worse_losses(losses), *labels}
     own |= {*fault_findings(plan.faults), *newly_gathered(problem.snapshot, plan, problem.goals)}
+    own |= {*over_utilised(problem, plan)}
     found = tuple(sorted({*findings, *verdict.findings, *own}, key=sort_key))
     expires_at = clock + revision.settings.plan_expiry
     diff = placement_diff(

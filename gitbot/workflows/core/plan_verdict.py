@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gitbot.audit import gathering
+from gitbot.audit import gathering, over_targets
 from gitbot.constraints.failure.resilience import resilience
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.findings import Finding, Severity
@@ -113,6 +113,24 @@ def newly_gathered(
             file=intent.file,
             line=intent.line,
             key_path="",
+        )
+
+
+def over_utilised(problem: PlacementProblem, plan: PlacementPlan) -> Iterator[Finding]:
+    """Targets that the cluster's descheduler calls over-utilised, by its own thresholds."""
+    ends = {move.vm.namespaced_name: move for move in plan.moves}
+    places = {vm: move.to.node for vm, move in ends.items()}
+    for policy, item, idle in over_targets(problem.snapshot, problem.load, places):
+        intent = next(move.intent for move in ends.values() if move.to.node == item.node)
+        then = "it may evict VMs there again" if policy.acts else f"mode {policy.mode} evicts none"
+        yield Finding(
+            code="plan/over-utilised",
+            severity=Severity.WARNING,
+            message=f"after the plan, {item.node} is over-utilised for the cluster's descheduler "
+            f"({policy.name}): {item.words}; {f'now it evicts nothing: {idle}' if idle else then}",
+            hint="choose another target",
+            file=intent.file,
+            line=intent.line,
         )
 
 

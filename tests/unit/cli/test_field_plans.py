@@ -437,3 +437,34 @@ def test_move_to_a_node_that_the_descheduler_calls_over_utilised_warns(
     said = [check["message"] for check in move["checks"] if check["name"] == "over-utilised"]
     words = f"n2 is over-utilised for the cluster's descheduler (taint {key})"
     assert said == [f"{words}, which may evict the VM again"] * warns
+
+
+def descheduler(**spec: Any) -> KubernetesObject:
+    return {
+        "apiVersion": "operator.openshift.io/v1",
+        "kind": "KubeDescheduler",
+        "metadata": {"name": "cluster", "namespace": "openshift-kube-descheduler-operator"},
+        "spec": {"mode": "Automatic", "profiles": ["LongLifecycle"], **spec},
+    }
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "mode", "said"),
+    [
+        ("Medium", "Automatic", "memory 56.25 % (by requests) is above 50 %; it may evict VMs"),
+        ("Medium", "Predictive", "is above 50 %; mode Predictive evicts none"),
+        ("High", "Automatic", ""),
+    ],
+)
+def test_a_target_that_the_descheduler_calls_over_utilised_has_a_warning(
+    tmp_path: Path, thresholds: str, mode: str, said: str
+) -> None:
+    """With the VM that comes, n2 has 9 of 16 GiB taken: over 50 %, within 70 %."""
+    pool = [node(name, memory="16Gi") for name in ("n1", "n2", "n3")]
+    given = {"profileCustomizations": {"devLowNodeUtilizationThresholds": thresholds}}
+    here = descheduler(mode=mode, **given)
+    found = json_plan(tmp_path, MOVE, *pool, here, vm("db", on="n1", labels=ASKED, memory="9Gi"))
+    over = [item for item in found["findings"] if item["code"] == "plan/over-utilised"]
+    assert len(over) == bool(said)
+    assert all(item["message"].startswith("after the plan, n2 is over") for item in over)
+    assert all(said in item["message"] for item in over)
