@@ -1,4 +1,4 @@
-"""Targets of a plan that the cluster's own descheduler calls over-utilised once the VMs are there."""
+"""Targets of a plan that the cluster's own descheduler calls over-utilised with the VMs there."""
 
 from __future__ import annotations
 

@@ -74,6 +74,9 @@ class PublishedForecast(Document, frozen=True, kw_only=True):
     gathered: Annotated[
         list[str], Meta(description="Workloads whose members are newly on one node or in one zone.")
     ]
+    kept: Annotated[
+        list[str], Meta(description="Sets for whose further members room is kept, and how much.")
+    ]
     broken: Annotated[list[str], Meta(description="What breaks that held before.")]
     mended: Annotated[list[str], Meta(description="What holds that was broken before.")]
     asked: Annotated[Count, Meta(description="How many losses were tried.")]

@@ -190,6 +190,9 @@ FIELDS: Mapping[str, Fields] = {
     },
     "ConfigMap": {"data": TEXTS},
     "ControllerRevision": {"data": {**keep("apiVersion", "kind"), "spec": STORED_TYPE}},
+    "HorizontalPodAutoscaler": {
+        "spec": {"maxReplicas": int, "scaleTargetRef": keep("kind", "name", of=str)},
+    },
     "KubeDescheduler": {
         "spec": {
             **keep("deschedulingIntervalSeconds", "mode", "profiles"),

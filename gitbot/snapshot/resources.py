@@ -104,6 +104,9 @@ _RESOURCES = (
     _optional("CSIStorageCapacity", _STORAGE, "v1", "csistoragecapacities"),
     _resource("ConfigMap", "", "v1", "configmaps"),
     _optional("ControllerRevision", "apps", "v1", "controllerrevisions"),
+    _optional(
+        "HorizontalPodAutoscaler", "autoscaling", "v2", "horizontalpodautoscalers", shared=True
+    ),
     _optional("KubeDescheduler", "operator.openshift.io", "v1", "kubedeschedulers", shared=True),
     _resource("KubeVirt", _KUBEVIRT, "v1", "kubevirts"),
     _resource(

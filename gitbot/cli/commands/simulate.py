@@ -224,6 +224,7 @@ def _document(forecast: Forecast) -> PublishedForecast:
         ],
         "others": forecast.others,
         "gathered": forecast.gathered,
+        "kept": forecast.kept,
         "broken": forecast.broken,
         "mended": forecast.mended,
         "asked": forecast.asked,
@@ -267,6 +268,7 @@ def _page(forecast: Forecast) -> str:
     told = [("breaks", line) for line in forecast.broken]
     told += [("gathers", line) for line in forecast.gathered]
     told += [("mended", line) for line in forecast.mended]
+    told += [("kept", line) for line in forecast.kept]
     told += [("plan/internal", line) for line in forecast.faults]
     return html_table(
         forecast.cluster,
@@ -346,6 +348,7 @@ def _table(forecast: Forecast, *, most: int) -> str:
         blocks.append(f"together or not at all: {nodes} could go without the others\n")
     blocks.append("".join(f"gathers: {terminal(line)}\n" for line in forecast.gathered))
     blocks.append("".join(f"mended: {terminal(line)}\n" for line in forecast.mended))
+    blocks.append("".join(f"kept: {terminal(line)}\n" for line in forecast.kept))
     pods = _pods(forecast)
     blocks.append(columns(_PODS, pods[:most]))
     if len(pods) > most:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gitbot.constraints.failure.placement_bound import PlacementBound
+from gitbot.constraints.failure.room_kept import GrowingSet, growing_sets
 from gitbot.constraints.moves.instances import Instance, Instances
 from gitbot.constraints.moves.target_pod import launcher_of, start_object, target_name
 from gitbot.constraints.scheduler.world import World
@@ -67,6 +68,14 @@ class NodeLoss:
     @property
     def pending(self) -> tuple[Restart, ...]:
         return tuple(item for item in self.restarts if not item.to)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """Starts of new VMs; `kept` says for which other sets room is kept, and how much."""
+
+    starts: tuple[Restart, ...]
+    kept: tuple[str, ...] = ()
 
 
 class LossSimulation:
@@ -159,10 +168,15 @@ class LossSimulation:
             broken=self._broken(lost, restarts),
         )
 
-    def grown(self, vm: NamespacedName, count: int) -> tuple[Restart, ...]:
-        """Where `count` more VMs like this one would start, one after the other."""
+    def grown(self, vm: NamespacedName, count: int) -> Growth:
+        """Where `count` more VMs like this one would start, one after the other.
+
+        Before them, other sets take the room up to their largest number of replicas.
+        """
         world, item = self._world.fork(), self._instances[vm]
         pod, nothing = self._made(item, copy=True), self._mask(())
+        others = (each for each in growing_sets(self._snapshot) if vm not in each.members)
+        kept = tuple(self._kept(world, each) for each in others)
         found = []
         for number in range(1, count + 1):
             name = NamespacedName(namespace=vm.namespace, name=f"{vm.name}-{number}")
@@ -171,7 +185,25 @@ class LossSimulation:
             why = _detached(world, like, node) if node else _why(world, like, ())
             node = "" if why else node
             found.append(Restart(vm=name, source="", to=node, why=why or _unproven(like)))
-        return tuple(found)
+        return Growth(starts=tuple(found), kept=kept)
+
+    def _kept(self, world: World, growing: GrowingSet) -> str:
+        """Place the members that a set may get, until one finds no place; in words."""
+        if growing.vm is not None:
+            pod, name = self._made(self._instances[growing.vm], copy=True), growing.vm
+        else:
+            assert growing.pod is not None, "BUG: a set has VMs or pods"
+            name = growing.pod
+            pod = (world.pod(name) or Pod.from_object(self._objects[name])).replace(node="")
+        placed, nothing = 0, self._mask(())
+        for number in range(1, growing.more + 1):
+            named = NamespacedName(namespace=name.namespace, name=f"{name.name}-kept-{number}")
+            if not _placed(world, _with_own_claims(replace(pod, name=named), number), nothing):
+                break
+            placed = number
+        some = f"{placed} of {growing.more}" if placed < growing.more else str(placed)
+        said = f"room is kept for {some} more of {growing.kind} {growing.name}"
+        return f"{said}: {growing.by}"
 
     def not_survived(
         self, groups: Iterable[tuple[str, ...]], about: VmFilter = every_vm

@@ -21,6 +21,7 @@ KINDS = (
     "CSIStorageCapacity",
     "ConfigMap",  # only gitbot-hold in namespace gitbot
     "ControllerRevision",  # only those of instance types and preferences
+    "HorizontalPodAutoscaler",
     "KubeDescheduler",
     "KubeVirt",
     "MigrationPolicy",

@@ -61,7 +61,8 @@ class Forecast:
     `moves` are live migrations, `restarts` starts elsewhere or nowhere, `holds` VMs that stay,
     `off` VMs that nobody starts again, `pods` starts of other pods, `others` those without a place.
     `gathered` are workloads whose members are newly on one node or in one zone. `broken` are
-    findings that are new, `unsurvived` losses that leave VMs without a place, of `asked` losses.
+    findings that are new, `kept` says for which sets room is kept. `unsurvived` are losses that
+    leave VMs without a place, of `asked` losses.
     `could` are nodes that can be empty together, if all that were asked for cannot. `faults` are
     those of gitbot itself, in lines to report; not `answered`: they left nothing of the answer.
     """
@@ -75,6 +76,7 @@ class Forecast:
     pods: tuple[Restart, ...] = ()
     others: int = 0
     gathered: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
     unsurvived: tuple[NodeLoss, ...] = ()
@@ -199,9 +201,10 @@ class Simulation:
     def grow(self, vm: NamespacedName, count: int) -> Forecast:
         if vm not in self._instances:
             raise UsageError(f"there is no VM {vm}")
-        restarts = LossSimulation(self.snapshot).grown(vm, count)
-        ends = {item.vm: item.to for item in restarts}
-        return replace(self._forecast(f"{count} more like {vm}", ends), restarts=restarts)
+        growth = LossSimulation(self.snapshot).grown(vm, count)
+        ends = {item.vm: item.to for item in growth.starts}
+        found = self._forecast(f"{count} more like {vm}", ends)
+        return replace(found, restarts=growth.starts, kept=growth.kept)
 
     @_question
     def label(self, node: str, key: str, value: str | None) -> Forecast:

@@ -1,13 +1,16 @@
 """What is predicted of a lost node is what the simulated cluster then does."""
 
+from typing import Any
+
 import pytest
 
 from gitbot.constraints.failure.node_loss import LossSimulation
 from gitbot.constraints.moves.instances import Instances
+from gitbot.kubernetes.objects import KubernetesObject, with_value
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import from_objects
 from tests.doubles.customapp import customapp
-from tests.doubles.problems import named, node, vm
+from tests.doubles.problems import named, node, pod, vm
 from tests.doubles.trouble import lose_node, return_node
 from tests.scenarios.small_clusters import Objects, flat, kubevirt, machine
 
@@ -67,5 +70,100 @@ def test_more_of_one_until_nothing_fits() -> None:
         machine("w"),
     ]
     made = LossSimulation(from_objects("test", tuple(flat(objects)), 0)).grown(named("w"), 5)
-    assert [item.to for item in made] == ["n-1", "n-1", "n-1", "", ""]
-    assert made[-1].why == "0/1 nodes are available: 1 Insufficient memory"
+    assert [item.to for item in made.starts] == ["n-1", "n-1", "n-1", "", ""]
+    assert made.kept == ()
+    assert made.starts[-1].why == "0/1 nodes are available: 1 Insufficient memory"
+
+
+def owned(obj: KubernetesObject, kind: str, name: str) -> KubernetesObject:
+    owner = {"apiVersion": "v1", "kind": kind, "name": name, "uid": f"uid-{name}"}
+    return with_value(obj, [{**owner, "controller": True}], "metadata", "ownerReferences")
+
+
+def autoscaler(kind: str, name: str, most: int) -> KubernetesObject:
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "grows", "namespace": "default"},
+        "spec": {"scaleTargetRef": {"kind": kind, "name": name}, "maxReplicas": most},
+    }
+
+
+def pool(replicas: int, **spec: Any) -> KubernetesObject:
+    return {
+        "apiVersion": "pool.kubevirt.io/v1beta1",
+        "kind": "VirtualMachinePool",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": replicas, **spec},
+    }
+
+
+POOL = "VirtualMachinePool default/web"
+ASKED = "maxReplicas of HorizontalPodAutoscaler grows is"
+
+
+@pytest.mark.parametrize(
+    ("more", "starts", "kept"),
+    [
+        ([], 5, []),
+        ([pool(1)], 5, []),
+        ([pool(3)], 3, [f"2 more of {POOL}: spec.replicas is 3"]),
+        ([pool(3, paused=True)], 5, []),
+        (
+            [pool(1), autoscaler("VirtualMachinePool", "web", 4)],
+            2,
+            [f"3 more of {POOL}: {ASKED} 4"],
+        ),
+        (
+            [pool(1), autoscaler("VirtualMachinePool", "web", 9)],
+            0,
+            [f"5 of 8 more of {POOL}: {ASKED} 9"],
+        ),
+        (
+            [autoscaler("Deployment", "shop", 3)],
+            3,
+            [f"2 more of Deployment default/shop: {ASKED} 3"],
+        ),
+        ([autoscaler("Deployment", "other", 3)], 5, []),
+    ],
+)
+def test_growth_leaves_room_for_what_pools_and_autoscalers_may_start(
+    more: list[KubernetesObject], starts: int, kept: list[str]
+) -> None:
+    """A node for eight times 1 GiB: two VMs, one of them of a pool, and a pod of a Deployment."""
+    set_of = owned(replica_set("shop-1"), "Deployment", "shop")
+    objects: Objects = [
+        kubevirt(),
+        node("n-1", memory="8Gi"),
+        vm("w", on="n-1", memory="1Gi"),
+        machine("w"),
+        vm("web-0", on="n-1", memory="1Gi"),
+        owned(machine("web-0"), "VirtualMachinePool", "web"),
+        set_of,
+        owned(pod("shop-1-x", on="n-1", memory="1Gi"), "ReplicaSet", "shop-1"),
+        *more,
+    ]
+    made = LossSimulation(from_objects("test", tuple(flat(objects)), 0)).grown(named("w"), 5)
+    assert [f"room is kept for {words}" for words in kept] == list(made.kept)
+    assert sum(bool(item.to) for item in made.starts) == starts
+
+
+def test_a_vm_of_a_pool_needs_no_room_beside_its_own() -> None:
+    objects: Objects = [
+        kubevirt(),
+        node("n-1", memory="4Gi"),
+        vm("web-0", on="n-1", memory="1Gi"),
+        owned(machine("web-0"), "VirtualMachinePool", "web"),
+        pool(3),
+    ]
+    made = LossSimulation(from_objects("test", tuple(flat(objects)), 0)).grown(named("web-0"), 2)
+    assert made.kept == ()
+
+
+def replica_set(name: str) -> KubernetesObject:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}},
+    }
