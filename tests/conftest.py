@@ -17,7 +17,11 @@ from gitbot.cli.main import COLLECT_AFTER
 from tests.doubles import canaries
 
 PACKAGE = f"{Path(gitbot.__file__).parent}/"
-pytest_plugins = ("tests.controlplane.fixtures", "tests.controlplane.kubevirt.fixtures")
+pytest_plugins = (
+    "tests.controlplane.fixtures",
+    "tests.controlplane.kubevirt.fixtures",
+    "tests.forge.gitea.fixtures",
+)
 
 # A law holds however slow the machine is: an example has no deadline.
 settings.register_profile("gitbot", deadline=None)

@@ -122,9 +122,12 @@ TIERS = (
     ),
     Tier(
         name="forge",
-        commands=(pytest("-m", "forge", "tests/forge", "--durations=12"),),
-        missing=npm.missing,
-        prepare=((sys.executable, "-m", "tests.forge.npm"),),
+        commands=(pytest("-m", "forge", "tests/forge", "tests/contracts", "--durations=12"),),
+        missing=lambda: npm.missing() or build.missing("gitea"),
+        prepare=(
+            (sys.executable, "-m", "tests.forge.npm"),
+            (sys.executable, "-m", "tests.controlplane.build", "gitea"),
+        ),
         waits=True,
     ),
     Tier(

@@ -11,7 +11,7 @@ from gitbot.settings.configuration import (
     read_settings,
 )
 from gitbot.settings.forge import ForgeSettings
-from gitbot.settings.forge_types import is_github_repository
+from gitbot.settings.forge_types import is_gitea_repository, is_github_repository
 from gitbot.settings.load_sources import LoadSettings
 from gitbot.settings.notices import NoticeSettings
 from gitbot.settings.owners import NodeSettings, OwnerSettings
@@ -26,6 +26,7 @@ __all__ = [
     "NoticeSettings",
     "OwnerSettings",
     "Settings",
+    "is_gitea_repository",
     "is_github_repository",
     "json_schema",
     "read_settings",

@@ -1,5 +1,6 @@
 """Where pull requests live."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -30,6 +31,12 @@ class ForgeSettings(Value):
         default=DEFAULT_FORGE, description="Kind of forge."
     )
     repository: Text = Field(default="origin", json_schema_extra=_describe_repository)
+    address: str = Field(
+        default="",
+        max_length=300,
+        description="gitea: address of the server, such as https://git.example.org; default: "
+        "GITBOT_GITEA_URL.",
+    )
     base_branch: Branch = Field(default="main", description="Protected branch of the intents.")
     required_reviews: int | None = Field(
         default=None,
@@ -47,3 +54,18 @@ def check_repository(report: Report, value: Mapping[str, Any]) -> None:
     if problem := REPOSITORY_RULES[known].problem(name if isinstance(name, str) else ""):
         found, hint = problem
         report.at_value(path, "repository", found, hint)
+    _check_address(report, value, known)
+
+
+def _check_address(report: Report, value: Mapping[str, Any], kind: str) -> None:
+    """No password in it: a token comes from the environment."""
+    path: Path = ("spec", "forge", "address")
+    address = value_at(value, path)
+    if not isinstance(address, str) or not address:
+        return
+    if not REPOSITORY_RULES[kind].has_address:
+        found = f"found an address, which forge {kind} does not have"
+        report.at_value(path, "address", found, "remove it")
+    elif not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", address):
+        found = "expected http:// or https://, a host, and no account in it"
+        report.at_value(path, "address", found, "write it as https://git.example.org")

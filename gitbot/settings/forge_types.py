@@ -16,11 +16,13 @@ class RepositoryRule:
     """How one type of forge names a repository.
 
     `wanted` is for the field's description. `problem` takes the name as written, "" for none, and
-    returns what it found and what to do; None if the name is right.
+    returns what it found and what to do; None if the name is right. `has_address`: the server's
+    address is configured, because each owner runs their own.
     """
 
     wanted: str
     problem: Callable[[str], tuple[str, str] | None]
+    has_address: bool = False
 
 
 def is_github_repository(text: str) -> bool:
@@ -42,8 +44,20 @@ def _github(name: str) -> tuple[str, str] | None:
     return f"found {shown(name)}, expected owner/name as on GitHub, or origin", "mend it"
 
 
+def is_gitea_repository(text: str) -> bool:
+    """Whether the text is `owner/name` by Gitea's rules (modules/validation, 1.26)."""
+    return re.fullmatch(r"[A-Za-z0-9][\w.-]*/(?!\.{1,2}$)[\w.-]{1,100}", text, re.ASCII) is not None
+
+
+def _gitea(name: str) -> tuple[str, str] | None:
+    if name in ("", "origin") or is_gitea_repository(name):
+        return None
+    return f"found {shown(name)}, expected owner/name as on Gitea, or origin", "mend it"
+
+
 DEFAULT_FORGE = "local"
 REPOSITORY_RULES = {
     DEFAULT_FORGE: RepositoryRule(wanted="path or remote of a bare repository", problem=_local),
     "github": RepositoryRule(wanted="owner/name or origin", problem=_github),
+    "gitea": RepositoryRule(wanted="owner/name or origin", problem=_gitea, has_address=True),
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitbot.adapters.forges.forge_type import Choices, Connection, ForgeSetup, ForgeType
+from gitbot.adapters.forges.gitea import GITEA
 from gitbot.adapters.forges.github import GITHUB
 from gitbot.adapters.forges.local import LOCAL
 from gitbot.errors import UsageError
@@ -19,13 +20,18 @@ if TYPE_CHECKING:
 
 __all__ = ["FORGES", "Choices", "ForgeSetup", "commented", "connect"]
 
-FORGES: dict[str, ForgeType] = {"local": LOCAL, "github": GITHUB}
+FORGES: dict[str, ForgeType] = {"local": LOCAL, "github": GITHUB, "gitea": GITEA}
 
 
 def connect(root: Path, forge: ForgeSettings) -> Connection:
     """The forge that the configuration names. Raises UsageError and ForgeError."""
     opener = FORGES[forge.type].connect
-    return opener(root, repository=forge.repository, base_branch=forge.base_branch)
+    return opener(
+        root,
+        address=forge.address,
+        repository=forge.repository,
+        base_branch=forge.base_branch,
+    )
 
 
 def commented(environment: Mapping[str, str]) -> tuple[int, int]:

@@ -14,10 +14,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.forges.github.connect import access_of, remote_of
+from gitbot.adapters.forges.gitea.forge import GiteaForge
+from gitbot.adapters.forges.github.connect import access_of
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
 from gitbot.adapters.forges.local.forge import LocalForge
+from gitbot.adapters.forges.rest.git_access import remote_of
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.ports.forge import (
     Annotation,
@@ -27,11 +29,12 @@ from gitbot.ports.forge import (
     Forge,
 )
 from gitbot.ports.repository import Repository
-from tests.contracts.forges import NAME, StepClock
+from tests.contracts.forges import NAME, REAL, StepClock, gitea_stage
 from tests.doubles import people
 from tests.doubles.forge import MemoryForge
 from tests.doubles.github import GitHub, Server
 from tests.doubles.repository import MemoryRepository
+from tests.forge.gitea.server import OWNER, Gitea
 
 RIGHTS = {
     "contents": "write",
@@ -40,7 +43,7 @@ RIGHTS = {
     "checks": "write",
     "statuses": "write",
 }
-KINDS = ("local", "memory", "app", "job", "person")
+KINDS = ("local", "memory", "app", "job", "person", REAL)
 WITH_CHECKS = ("local", "memory", "app", "job")
 
 
@@ -52,6 +55,7 @@ class Scene:
     repository: Repository
     say: Callable[[str, str], int]
     make_reader: Callable[[str], None]
+    settled: Callable[[], None] = lambda: None  # the forge has worked on the first push
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +75,13 @@ def key() -> tuple[str, str]:
 
 @pytest.fixture
 def scene(request: pytest.FixtureRequest, tmp_path: Path, key: tuple[str, str]) -> Iterator[Scene]:
-    makers = {"local": _local, "memory": _memory}
+    makers = {
+        "local": lambda: _local(tmp_path),
+        "memory": lambda: _memory(tmp_path),
+        "gitea": lambda: _gitea(request.getfixturevalue("gitea"), tmp_path),
+    }
     kind = request.param
-    with makers[kind](tmp_path) if kind in makers else _github(kind, tmp_path, key) as made:
+    with makers.get(kind, lambda: _github(kind, tmp_path, key))() as made:
         start = made.repository.write_commit(
             branch="main", expected=None, files={"base": b"0\n"}, message="start", time=1
         )
@@ -85,6 +93,7 @@ def scene(request: pytest.FixtureRequest, tmp_path: Path, key: tuple[str, str]) 
             time=2,
             parents=(start,),
         )
+        made.settled()
         made.forge.open_pull(branch="work", base_branch="main", title="t", body="", labels=())
         yield made
 
@@ -116,6 +125,30 @@ def _memory(folder: Path) -> Iterator[Scene]:
         return comment.id
 
     yield Scene(forge=forge, repository=repository, say=say, make_reader=forge.readers.add)
+
+
+@contextmanager
+def _gitea(server: Gitea, folder: Path) -> Iterator[Scene]:
+    with gitea_stage(server, folder) as made:
+        assert isinstance(made.forge, GiteaForge)
+        root = f"/repos/{made.forge.repository}"
+        server.token("ann")
+        server.do(OWNER, "PUT", f"{root}/collaborators/ann", {"permission": "write"})
+
+        def say(who: str, body: str) -> int:
+            return int(server.do(who, "POST", f"{root}/issues/1/comments", {"body": body})["id"])
+
+        def make_reader(who: str) -> None:
+            server.token(who)
+            server.do(OWNER, "PUT", f"{root}/collaborators/{who}", {"permission": "read"})
+
+        yield Scene(
+            forge=made.forge,
+            repository=made.repository,
+            say=say,
+            make_reader=make_reader,
+            settled=made.settled,
+        )
 
 
 @contextmanager
@@ -224,7 +257,7 @@ def test_annotations_are_kept_however_many(scene: Scene) -> None:
     assert (found.state, found.annotations) == (CheckState.SUCCESS, ())
 
 
-@pytest.mark.parametrize("scene", ["person"], indirect=True)
+@pytest.mark.parametrize("scene", ["person", REAL], indirect=True)
 def test_a_personal_token_writes_statuses_instead(scene: Scene) -> None:
     commit = head(scene)
     scene.forge.set_check(commit, check(CheckState.FAILURE, "t" * 300, note(1)))

@@ -30,13 +30,18 @@ TEMPORARY = Path(tempfile.gettempdir(), f"gitbot-controlplane-{os.getuid()}")
 class Main:
     """A main package of the module. An `extra` one is never looked for among the assets.
 
-    `package`: a program of another project. Its folder then has a go.mod that requires it.
+    `package`: a program of another project. Its folder then has a go.mod that requires it. `tags`
+    are its build tags, `beside` the folders of its module that it reads when it runs, which are
+    copied beside it. `cgo`: it needs a C compiler, and is built only if it is named.
     """
 
     name: str
     folder: str
     extra: bool = False
     package: str = ""
+    tags: str = ""
+    beside: tuple[str, ...] = ()
+    cgo: bool = False
 
     @property
     def module(self) -> Path:
@@ -52,6 +57,15 @@ MAINS = (
     Main(name="calendar", folder="calendar", extra=True),
     Main(name="cel", folder="cel", extra=True),
     Main(name="helm", folder="helm", extra=True, package="helm.sh/helm/v3/cmd/helm"),
+    Main(
+        name="gitea",
+        folder="gitea",
+        extra=True,
+        package="code.gitea.io/gitea",
+        tags="sqlite,sqlite_unlock_notify",
+        beside=("options", "public", "templates"),
+        cgo=True,
+    ),
 )
 COMPONENTS = tuple(main.name for main in MAINS if not main.extra)
 
@@ -151,12 +165,14 @@ def missing(*names: str) -> str:
         go_version()
     except CannotBuild as reason:
         return str(reason)
+    if any(main.cgo for main in wanted) and not shutil.which("gcc"):
+        return "a C compiler (gcc) is not installed"
     return ""
 
 
 def build(names: Sequence[str] = ()) -> dict[str, Path]:
     """Build what is missing, and say what happens. Raises CannotBuild."""
-    wanted = [main for main in mains() if not names or main.name in names]
+    wanted = [m for m in mains() if (m.name in names if names else not m.cgo)]
     unknown = sorted(set(names) - {main.name for main in wanted})
     if unknown:
         known = ", ".join(main.name for main in mains())
@@ -198,20 +214,36 @@ def _compile(main: Main, place: Path) -> None:
     started = time.monotonic()
     command = ["go", "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-v"]
     command += ["-ldflags", _linker_flags(), "-o", str(unfinished)]
+    command += ["-tags", main.tags] if main.tags else []
     command.append(main.package or f"./{main.folder}")
     last = _watched(main, command)
     if not unfinished.exists():
         raise CannotBuild(f"{main.name} could not be built: {last}")
+    _copy_beside(main, place)
     unfinished.replace(place)
     size = place.stat().st_size >> 20
     _say(f"{main.name}: {size} MB in {time.monotonic() - started:.0f} s")
+
+
+def _copy_beside(main: Main, place: Path) -> None:
+    if not main.beside:
+        return
+    command = ["go", "list", "-m", "-f", "{{.Dir}}", main.package]
+    found = subprocess.run(
+        command, cwd=main.module, env=_environment(), capture_output=True, text=True, check=False
+    )
+    for name in main.beside:
+        source, copy = Path(found.stdout.strip(), name), place.parent / name
+        shutil.copytree(source, copy, copy_function=shutil.copyfile, dirs_exist_ok=True)
+        for folder, _, _ in os.walk(copy):
+            Path(folder).chmod(0o755)  # Go's module cache is read-only
 
 
 def _watched(main: Main, command: list[str]) -> str:
     """Run the build, say every few seconds how far it is, and give its last words."""
     said, tail = time.monotonic(), list[str]()
     with subprocess.Popen(
-        command, cwd=main.module, env=_environment(), stderr=subprocess.PIPE, text=True
+        command, cwd=main.module, env=_environment(main.cgo), stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         for done, line in enumerate(process.stderr, 1):
@@ -232,10 +264,11 @@ def _linker_flags() -> str:
     return " ".join(["-s", "-w", *(f"-X {package}.{key}={stamp[key]}" for key in stamp)])
 
 
-def _environment() -> dict[str, str]:
-    """The machine's Go settings, but this Go, this module, and no C compiler."""
+def _environment(cgo: bool = False) -> dict[str, str]:
+    """The machine's Go settings, but this Go, this module, and a C compiler only if asked."""
     kept = {key: value for key, value in os.environ.items() if key != "GOFLAGS"}
-    return {**kept, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    compiler = "1" if cgo else "0"
+    return {**kept, "CGO_ENABLED": compiler, "GOTOOLCHAIN": "local", "GOWORK": "off"}
 
 
 def _forget_older(main: Main) -> None:

@@ -54,6 +54,13 @@ def test_part_of_the_assets_is_not_enough_without_go(no_go: None, assets: Path) 
     assert set(build.programs()) == {"etcd", "kube-apiserver"}
 
 
+def test_gitea_needs_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "go_version", lambda: "1.26.2")
+    monkeypatch.setattr("shutil.which", lambda name: None if name == "gcc" else name)
+    assert build.missing("gitea") == "a C compiler (gcc) is not installed"
+    assert build.missing("helm") == ""
+
+
 def test_a_file_that_cannot_be_run_is_no_asset(assets: Path) -> None:
     (assets / "etcd").write_text("", encoding="utf-8")
     assert build.from_assets(ETCD) is None

@@ -11,10 +11,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 8_373,
+    "adapters": 9_528,
     "audit": 2_137,
     "calendar": 1_529,
-    "cli": 9_277,
+    "cli": 9_281,
     "constraints": 11_411,
     "documents": 2_500,
     "errors": 113,
@@ -30,10 +30,10 @@ ROOMS = {
     "rendering": 347,
     "reports": 3_374,
     "service": 229,
-    "settings": 729,
+    "settings": 766,
     "simulation": 9_016,
     "snapshot": 2_566,
-    "wiring": 1_240,
+    "wiring": 1_246,
     "workflows": 15_652,
 }
 FUNCTION = 50

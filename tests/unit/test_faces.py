@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = {
     "adapters": (
-        "clock forges.forge_type forges.github forges.local forges.local.forge git "
+        "clock forges.forge_type forges.gitea forges.github forges.local forges.local.forge git "
         "hidden_secrets kubernetes kustomize lazy_cluster load_file progress_bar prometheus "
         "sandbox.policy_runner sandbox.seccomp sandbox.worker_process signals snapshot_cluster "
         "webhooks working_tree"

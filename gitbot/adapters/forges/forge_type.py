@@ -32,8 +32,10 @@ class Connection:
 class Connect(Protocol):
     """Find the repository without opening it. Raises UsageError and ForgeError."""
 
-    def __call__(self, root: Path, *, repository: str, base_branch: str) -> Connection:
-        """`root` is the work tree, `repository` what the configuration names."""
+    def __call__(
+        self, root: Path, *, address: str, repository: str, base_branch: str
+    ) -> Connection:
+        """`root` is the work tree; the configuration names `address` ("" = none) and the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,15 +23,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _forge_options(function: F) -> F:
     """Every option that only some forges use, with a help for each of them."""
     found = [(kind, option) for kind, forge in FORGES.items() for option in forge.setup.options]
-    for _, option in reversed(found):
+    first = {option.name: option for _, option in reversed(found)}  # forges may share one
+    for option in first.values():
         function = click.option(
             option.flag,
             default=option.default,
             show_default=bool(option.default),
             metavar=option.metavar,
             help="; ".join(
-                f"{kind}: {each.help}" for kind, each in found if each.name == option.name
-            ),
+                f"{kind}: {each.help.rstrip('.')}"
+                for kind, each in found
+                if each.name == option.name
+            )
+            + ".",
         )(function)
     return function
 

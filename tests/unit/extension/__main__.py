@@ -22,7 +22,7 @@ from gitbot.settings.forge_types import REPOSITORY_RULES, RepositoryRule
 from gitbot.wiring.forges import FORGES
 
 
-def connect(root: Path, *, repository: str, base_branch: str) -> Connection:
+def connect(root: Path, *, address: str, repository: str, base_branch: str) -> Connection:
     return at_address(str(root.parent / repository))
 
 

@@ -18,7 +18,7 @@ from gitbot.errors import UsageError
 __all__ = ["GITHUB"]
 
 
-def _connect(root: Path, *, repository: str, base_branch: str) -> Connection:
+def _connect(root: Path, *, address: str, repository: str, base_branch: str) -> Connection:  # noqa: ARG001
     """GitHub with the credentials of the environment.
 
     Waits for GitHub take real time, no matter what the clock of the run says.

@@ -1,66 +1,61 @@
-"""Requests to GitHub's REST API under our own rules. PyGithub signs and sends them.
+"""Requests to GitHub's REST API: PyGithub signs and sends them.
 
-Reads are repeated (bounded, and as GitHub asks). If the response to a write is lost, gitbot looks
-for its result before it sends it again. PyGithub's own pauses and retries are off: with them, one
-lost response to the POST of a comment creates eleven comments (PyGithub 2.10.0, GithubRetry).
+PyGithub's own pauses and retries are off: with them, one lost response to the POST of a comment
+creates eleven comments (PyGithub 2.10.0, GithubRetry).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
-from gitbot.adapters.forges.github.budget import Priority, RequestBudget
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
-from gitbot.adapters.forges.github.refusals import GitHubRefusal, Unanswered, refused
+from gitbot.adapters.forges.github.refusals import refused
+from gitbot.adapters.forges.rest.api import TIMEOUT, RestApi
+from gitbot.adapters.forges.rest.refusals import RestRefusal
 from gitbot.errors import ForgeError
 from gitbot.ports.clock import Clock
 
 API_VERSION = "2022-11-28"
-TIMEOUT = 30  # seconds for one response
-READS = 5  # attempts of a read
-LOOKS = 3  # attempts to find the result of an unanswered write
-PAGE = 100  # items a page, GitHub's maximum
-MAX_PAGES = 1000
-_REMEMBERED = 400  # answers kept for conditional requests
-_BROKEN = (500, 502, 503, 504)
-
-Json = Any
-Resolve = Callable[[], "Json | None"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitHubAnswer:
-    """A usable response. Names in `headers` are lower case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: Json
+Send = Callable[..., tuple[int, dict[str, Any], str]]
 
 
 @dataclass(slots=True, kw_only=True)
-class GitHubApi:
-    """One account's access to one GitHub. `send` is PyGithub's requestJson, or a stand-in."""
+class GitHubApi(RestApi):
+    """One account's access to one GitHub."""
 
     credentials: Credentials
-    clock: Clock
-    send: Callable[..., tuple[int, dict[str, Any], str]]
     secret: Callable[[], str] = field(default=lambda: "", repr=False)
-    budget: RequestBudget = field(default_factory=RequestBudget)
-    skew: int = 0  # seconds that GitHub's clock was ahead of ours at its last response
-    sent: int = 0  # requests, repeated ones included
-    _etags: dict[str, tuple[str, GitHubAnswer]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        credentials: Credentials,
+        *,
+        clock: Clock,
+        send: Send,
+        secret: Callable[[], str] = lambda: "",
+    ) -> GitHubApi:
+        """`send` is PyGithub's requestJson, or a stand-in."""
+        return cls(
+            name="GitHub",
+            setting="GITHUB_API_URL",
+            accept="application/vnd.github+json",
+            page_size="per_page",
+            credentials=credentials,
+            clock=clock,
+            send=_sending(send),
+            secret=secret,
+            refused=refused,
+        )
 
     @classmethod
     def connect(cls, credentials: Credentials, clock: Clock) -> GitHubApi:
         """Sign with PyGithub. Sends no request, except that an App looks up its installation."""
         requester = _requester(credentials)
-        return cls(
-            credentials=credentials,
+        return cls.of(
+            credentials,
             clock=clock,
             send=requester.requestJson,
             secret=lambda: str(requester.auth.token),
@@ -73,202 +68,28 @@ class GitHubApi:
         except Exception as error:
             raise _unsigned(error) from error
 
-    def get(
-        self,
-        what: str,
-        path: str,
-        *,
-        parameters: Mapping[str, Any] | None = None,
-        priority: Priority = Priority.NORMAL,
-    ) -> GitHubAnswer:
-        """Read one thing. Raises GitHubRefusal with its status, or Unanswered after all tries."""
-        key = json.dumps([path, parameters or {}], sort_keys=True)
-        known = self._etags.get(key)
-        headers = {"If-None-Match": known[0]} if known else {}
-        last = "no answer"
-        for attempt in range(READS):
-            self._wait(priority, write=False)
-            try:
-                status, got, body = self._ask("GET", path, parameters, headers, None)
-            except OSError as error:  # requests' family of lost connections and timeouts
-                last = type(error).__name__
-            else:
-                if status == 304 and known:
-                    return known[1]
-                limited = self.budget.refused(status, got, body, now=self.clock.now())
-                if not limited and status not in _BROKEN:
-                    return self._remember(key, _answer(what, status, got, body))
-                last = f"{status}"
-                if limited:
-                    continue  # the budget knows how long to wait
-            if attempt < READS - 1:
-                self.clock.sleep(2**attempt)
-        raise Unanswered(f"GitHub did not let gitbot {what}: {last}", hint="try again later")
 
-    def pages(
-        self,
-        what: str,
-        path: str,
-        *,
-        parameters: Mapping[str, Any] | None = None,
-        key: str = "",
-        priority: Priority = Priority.NORMAL,
-    ) -> Iterator[Json]:
-        """All items of all pages; `key` names the list if it is inside an object."""
-        asked = {"per_page": PAGE, **(parameters or {})}
-        for _ in range(MAX_PAGES):
-            answer = self.get(what, path, parameters=asked, priority=priority)
-            items = answer.body.get(key) if key and isinstance(answer.body, dict) else answer.body
-            if not isinstance(items, list):
-                raise ForgeError(f"GitHub's answer is not a list, so gitbot could not {what}")
-            yield from items
-            following = _next(answer.headers.get("link", ""))
-            if following is None:
-                return
-            asked = following
-        raise ForgeError(f"GitHub's answer has more than {MAX_PAGES} pages: could not {what}")
-
-    def write(
-        self,
-        what: str,
-        verb: str,
-        path: str,
-        body: Mapping[str, Any] | None,
-        *,
-        resolve: Resolve,
-        priority: Priority = Priority.NORMAL,
-    ) -> Json:
-        """Write once. If the response is lost, `resolve` checks whether the write took effect.
-
-        `resolve` returns what a good response would have contained, or None if it finds nothing.
-        After several checks without result the write is sent a second and last time. Raises
-        GitHubRefusal or Unanswered.
-        """
-        for attempt in (1, 2):
-            try:
-                return self._write_once(what, verb, path, body, priority)
-            except Unanswered:
-                found = self._look(resolve)
-                if found is not None:
-                    return found
-                if attempt == 2:
-                    raise
-        raise Unanswered(f"GitHub did not let gitbot {what}")
-
-    def _write_once(
-        self, what: str, verb: str, path: str, body: Mapping[str, Any] | None, priority: Priority
-    ) -> Json:
-        for _ in range(READS):  # a refusal for too many requests means that nothing was done
-            self._wait(priority, write=True)
-            self.budget.wrote(self.clock.now())
-            try:
-                status, headers, text = self._ask(verb, path, None, {}, body)
-            except OSError as error:
-                raise Unanswered(
-                    f"no answer came when gitbot asked to {what}: {type(error).__name__}",
-                    hint="run again: what was done is found and not done twice",
-                ) from error
-            if not self.budget.refused(status, headers, text, now=self.clock.now()):
-                if status in _BROKEN:
-                    raise Unanswered(
-                        f"GitHub broke down ({status}) when asked to {what}",
-                        hint="run again: what was done is found and not done twice",
-                    )
-                return _answer(what, status, headers, text).body
-        raise ForgeError(
-            f"GitHub refuses to {what}: too many requests", hint="the next run goes on from here"
-        )
-
-    def _look(self, resolve: Resolve) -> Json | None:
-        """Read several times: a new object may be listed only seconds later."""
-        for look in range(LOOKS):
-            self.clock.sleep(1 + look)
-            self._etags.clear()
-            found = resolve()
-            if found is not None:
-                return found
-        return None
-
-    def _wait(self, priority: Priority, *, write: bool) -> None:
-        seconds = self.budget.wait_for(priority, write=write, now=self.clock.now())
-        if seconds:
-            self.clock.sleep(seconds)
-
-    def _ask(
-        self,
-        verb: str,
-        path: str,
-        parameters: Mapping[str, Any] | None,
-        headers: Mapping[str, str],
-        body: Mapping[str, Any] | None,
-    ) -> tuple[int, dict[str, str], str]:
-        asked_at = self.clock.now()
-        self.sent += 1
+def _sending(send: Send) -> Send:
+    def sent(*arguments: Any, **named: Any) -> tuple[int, dict[str, Any], str]:
         try:
-            status, got, text = self.send(
-                verb,
-                path,
-                parameters=dict(parameters or {}),
-                headers={"Accept": "application/vnd.github+json", **headers},
-                input=body,
-            )
+            return send(*arguments, **named)
         except RuntimeError as error:  # PyGithub follows no redirect to another host or scheme
             raise ForgeError(
                 f"GitHub sends gitbot elsewhere: {error}", hint="check GITHUB_API_URL"
             ) from error
-        except OSError:
+        except OSError:  # requests' family of lost connections and timeouts
             raise
         except Exception as error:  # PyGithub's and PyJWT's families, while signing
             raise _unsigned(error) from error
-        lowered = {name.lower(): str(value) for name, value in got.items()}
-        self.budget.learn(lowered)
-        theirs = date_of(lowered)
-        if theirs:
-            # A slow response does not mean a wrong clock; Date has whole seconds.
-            latest = self.clock.now()
-            self.skew = max(0, theirs - latest) + min(0, theirs + 1 - asked_at)
-        return status, lowered, text
 
-    def _remember(self, key: str, answer: GitHubAnswer) -> GitHubAnswer:
-        etag = answer.headers.get("etag")
-        if etag:
-            if len(self._etags) >= _REMEMBERED:
-                self._etags.pop(next(iter(self._etags)))
-            self._etags[key] = (etag, answer)
-        return answer
-
-
-def _answer(what: str, status: int, headers: Mapping[str, str], body: str) -> GitHubAnswer:
-    if not 200 <= status < 300:
-        raise refused(what, status, headers, body)
-    try:
-        value = json.loads(body) if body.strip() else None
-    except (ValueError, RecursionError) as error:
-        raise Unanswered(f"GitHub's answer is not JSON, so gitbot could not {what}") from error
-    return GitHubAnswer(status=status, headers=headers, body=value)
-
-
-def date_of(headers: Mapping[str, str]) -> int:
-    """The server's time of an answer in seconds UTC; 0 if missing."""
-    try:
-        return int(parsedate_to_datetime(headers.get("date", "")).timestamp())
-    except (TypeError, ValueError):
-        return 0
-
-
-def _next(link: str) -> dict[str, Any] | None:
-    for part in link.split(","):
-        address, _, relation = part.partition(";")
-        if 'rel="next"' in relation:
-            return dict(parse_qsl(urlsplit(address.strip(" <>")).query))
-    return None
+    return sent
 
 
 def _unsigned(error: Exception) -> ForgeError:
     """A failure to create an App's token, without its text, which may contain secrets."""
     status = getattr(error, "status", 0)
     if isinstance(status, int) and status:
-        return GitHubRefusal(
+        return RestRefusal(
             f"GitHub gives the App no token ({status})",
             status=status,
             said="",

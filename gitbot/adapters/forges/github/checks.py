@@ -1,4 +1,4 @@
-"""Check runs and commit statuses on one repository.
+"""Check runs on one repository.
 
 A digest of its content (`external_id`) identifies a check run, so gitbot finds it after a lost
 response and does not write an equal verdict twice. Annotations are sent in chunks of 50 (GitHub's
@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitbot.adapters.forges.github.api import GitHubApi
-from gitbot.adapters.forges.github.budget import Priority
-from gitbot.adapters.forges.github.decoding import check_of, login, reads_answers, status_of
-from gitbot.adapters.forges.github.refusals import GitHubRefusal
+from gitbot.adapters.forges.github.decoding import check_of
+from gitbot.adapters.forges.rest.answers import reads_answers
+from gitbot.adapters.forges.rest.budget import Priority
+from gitbot.adapters.forges.rest.refusals import RestRefusal
+from gitbot.adapters.forges.rest.statuses import Statuses
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.wording import shortened
 from gitbot.ports.forge import (
@@ -29,7 +31,6 @@ from gitbot.reports import cut_markdown
 
 CHUNK = 50  # annotations a request
 MAX_TEXT = 65_535  # characters of a summary or text
-MAX_DESCRIPTION = 140  # characters of a status
 MAX_TITLE = 255
 _CUT = "\n\n_Cut here: the comment and the command line have all._"
 _FINISHED = {
@@ -53,17 +54,18 @@ class Checks:
     root: str
     allowed: bool
     account: Callable[[], str]
+    statuses: Statuses
     _written: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def set_check(self, commit: str, check: CheckRun) -> bool:
         if self.allowed:
             try:
                 return self._set_run(commit, check)
-            except GitHubRefusal as error:
+            except RestRefusal as error:
                 if not _only_apps(error):
                     raise
                 self.allowed = False
-        return self.set_status(commit, check.status)
+        return self.statuses.set_status(commit, check.status)
 
     def list_checks(self, commit: str) -> tuple[CheckRun, ...]:
         newest = self._newest(commit)
@@ -72,57 +74,11 @@ class Checks:
             for _, run in sorted(newest.items())
         )
 
-    def set_status(self, commit: str, status: CommitStatus) -> bool:
-        """Write a commit status unless the newest one is equal. Returns whether it wrote."""
-        wanted = replace(status, description=shortened(status.description, MAX_DESCRIPTION))
-        key = (commit, status.context)
-        identity = digest([str(wanted.state), wanted.description, wanted.target_url])
-        if is_up_to_date(self._written.get(key), identity) or self._stands(commit, wanted):
-            self._written[key] = identity
-            return False
-        body = {
-            "state": str(wanted.state),
-            "context": wanted.context,
-            "description": wanted.description,
-            **({"target_url": wanted.target_url} if wanted.target_url else {}),
-        }
-        self.api.write(
-            f"set the status {wanted.context}",
-            "POST",
-            f"{self.root}/statuses/{commit}",
-            body,
-            resolve=lambda: {} if self._stands(commit, wanted) else None,
-            priority=Priority.SAFETY,
-        )
-        self._written[key] = identity
-        return True
-
     def list_statuses(self, commit: str) -> tuple[CommitStatus, ...]:
-        found = {status.context: status for status in self._statuses(commit)}
+        found = {status.context: status for status in self.statuses.list_statuses(commit)}
         for name, run in self._newest(commit).items():
             found[name] = check_of(run).status
         return tuple(status for _, status in sorted(found.items()))
-
-    def _stands(self, commit: str, wanted: CommitStatus) -> bool:
-        return any(is_up_to_date(status, wanted) for status in self._statuses(commit))
-
-    def _statuses(self, commit: str) -> Iterator[CommitStatus]:
-        """Newest of each context: the list is newest first (docs, "List commit statuses").
-
-        Only gitbot's own: all who may write can set a status of any name.
-        """
-        own = self.account().lower()
-        seen: set[str] = set()
-        values = self.api.pages(
-            f"read the statuses of {commit[:12]}",
-            f"{self.root}/commits/{commit}/statuses",
-            priority=Priority.SAFETY,
-        )
-        for value in values:
-            status = status_of(value)
-            if login(value.get("creator")).lower() == own and status.context not in seen:
-                seen.add(status.context)
-                yield status
 
     def _newest(self, commit: str, name: str = "") -> dict[str, Any]:
         """The newest run of each name: the highest id. An App considers only its own runs."""
@@ -267,7 +223,7 @@ def _can_change(run: Any) -> bool:
     return run.get("status") != "completed" and not count
 
 
-def _only_apps(error: GitHubRefusal) -> bool:
+def _only_apps(error: RestRefusal) -> bool:
     """Whether GitHub accepts no check runs from these credentials at all.
 
     The words of a refusal: "You must authenticate via a GitHub App", "Resource not accessible by

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from gitbot.adapters.forges.forge_type import Connection
 from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.credentials import read_credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
+from gitbot.adapters.forges.rest.git_access import remote_of, repository_in, token_access
 from gitbot.adapters.git import Access
 from gitbot.errors import UsageError
 from gitbot.ports.clock import Clock
@@ -67,36 +65,5 @@ def open_github(
     )
 
 
-# https://host/owner/name(.git), git@host:owner/name(.git), ssh://git@host/owner/name(.git)
-_ADDRESS = re.compile(r"(?:https?://|ssh://|git@)(?:[^@/]*@)?([^/:]+)(?::\d+)?[/:](.+)")
-
-
-def remote_of(web_url: str, repository: str) -> str:
-    return f"{web_url}/{repository}.git"
-
-
-def repository_in(address: str) -> str:
-    """`owner/name` in a remote's address; "" if it has none."""
-    found = _ADDRESS.fullmatch(address.strip())
-    if found is None:
-        return ""
-    path = found.group(2).strip("/").removesuffix(".git")
-    return path if path.count("/") == 1 else ""
-
-
 def access_of(api: GitHubApi) -> Access:
-    """Git's access to this GitHub. The token exists in one process only.
-
-    Redirects are refused: the token is for this host only.
-    """
-    web = api.credentials.web_url
-    pair = base64.b64encode(f"x-access-token:{api.token()}".encode()).decode()
-    protocols = "file:https:ssh" + (":http" if urlsplit(web).scheme == "http" else "")
-    return Access(
-        configuration={
-            f"http.{web}/.extraheader": f"Authorization: Basic {pair}",
-            "http.followRedirects": "false",
-            "credential.helper": "",
-        },
-        protocols=protocols,
-    )
+    return token_access(api.credentials.web_url, api.token())

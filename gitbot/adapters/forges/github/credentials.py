@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
-from urllib.parse import urlsplit
 
+from gitbot.adapters.forges.rest.environment import in_file, is_url
+from gitbot.adapters.forges.rest.environment import read_file as read_text
 from gitbot.errors import UsageError
 
 PUBLIC_API = "https://api.github.com"
@@ -75,14 +75,14 @@ def read_credentials(
 
     Raises UsageError that says what to set. It never contains a secret.
     """
-    read = read_file or _read_file
+    read = read_file or read_text
     api_url = (environment.get(API_URL) or PUBLIC_API).rstrip("/")
-    if not _is_url(api_url):
+    if not is_url(api_url):
         raise UsageError(f"{API_URL} is not a URL", hint=f"expected one such as {PUBLIC_API}")
     account = environment.get(ACCOUNT, "")
     if environment.get(APP_ID):
         return _app(environment, api_url, read)
-    token = environment.get(TOKEN) or _in_file(environment, TOKEN_FILE, read)
+    token = environment.get(TOKEN) or in_file(environment, TOKEN_FILE, read)
     token = token or environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN") or ""
     if not token.strip():
         raise UsageError(
@@ -95,16 +95,8 @@ def read_credentials(
     return Credentials(kind=kind, api_url=api_url, token=token.strip(), account=account)
 
 
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is not a number, half an IPv6 address
-        return False
-
-
 def _app(environment: Mapping[str, str], api_url: str, read: Callable[[str], str]) -> Credentials:
-    key = environment.get(APP_KEY) or _in_file(environment, APP_KEY_FILE, read)
+    key = environment.get(APP_KEY) or in_file(environment, APP_KEY_FILE, read)
     if not key:
         raise UsageError(
             f"{APP_ID} is set without a key", hint=f"set {APP_KEY_FILE} to the App's .pem file"
@@ -137,18 +129,3 @@ def _kind(token: str, environment: Mapping[str, str]) -> CredentialKind:
     # older servers give tokens without a prefix: those of a job are the job's own
     actions = environment.get("GITHUB_ACTIONS") == "true"
     return CredentialKind.ACTIONS if actions else CredentialKind.CLASSIC
-
-
-def _in_file(environment: Mapping[str, str], variable: str, read: Callable[[str], str]) -> str:
-    path = environment.get(variable)
-    if not path:
-        return ""
-    try:
-        return read(path).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise UsageError(f"{variable}: {path} cannot be read: {reason}") from error
-
-
-def _read_file(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8")

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from gitbot.adapters.forges.github.api import GitHubApi, date_of
+from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.credentials import CredentialKind
 from gitbot.adapters.forges.github.protection import Protection
-from gitbot.adapters.forges.github.refusals import GitHubRefusal
+from gitbot.adapters.forges.rest.api import date_of
+from gitbot.adapters.forges.rest.refusals import RestRefusal
 from gitbot.model.plan.diagnosis import Check, Outcome, asked, failed, passed, warned
 
 ENVIRONMENT = "gitbot"  # the shipped workflows name this one and gitbot-<cluster>
@@ -161,7 +162,7 @@ def _actions(patient: DiagnosisTarget) -> Iterable[Check]:
     try:
         path = f"{patient.root}/actions/permissions/workflow"
         body = patient.api.get("read what Actions may do", path).body
-    except GitHubRefusal:
+    except RestRefusal:
         yield warned(
             "forge/actions",
             "whether Actions may create pull requests cannot be read with this token",
@@ -199,7 +200,7 @@ def _rehearsed(patient: DiagnosisTarget, name: str, body: dict[str, Any]) -> Ite
             body,
             resolve=lambda: None,
         )
-    except GitHubRefusal as error:
+    except RestRefusal as error:
         if error.status in (400, 422):
             yield passed(name, f"gitbot may {what} (nothing was written)")
         elif error.status == 410:
@@ -268,7 +269,7 @@ def _environment(patient: DiagnosisTarget) -> Iterable[Check]:
                 "read the environments", f"{patient.root}/environments", key="environments"
             )
         )
-    except GitHubRefusal as error:
+    except RestRefusal as error:
         yield warned(
             "forge/environment",
             f"the environments cannot be read ({error.status}): whether one parks a run at night "

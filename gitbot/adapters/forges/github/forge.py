@@ -6,16 +6,19 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-from gitbot.adapters.forges.github.api import PAGE, GitHubApi
-from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
+from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.checks import Checks
-from gitbot.adapters.forges.github.comments import Conversation
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
-from gitbot.adapters.forges.github.decoding import pull_of, reads_answers, reviews_of, text_of
+from gitbot.adapters.forges.github.decoding import pull_of, reviews_of
 from gitbot.adapters.forges.github.diagnosis import DiagnosisTarget, diagnose
 from gitbot.adapters.forges.github.protection import Protection
-from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.adapters.forges.github.setup import CAPABILITIES
+from gitbot.adapters.forges.rest.answers import reads_answers, text_of
+from gitbot.adapters.forges.rest.api import PAGE
+from gitbot.adapters.forges.rest.budget import BudgetSpent, Priority
+from gitbot.adapters.forges.rest.conversation import Conversation
+from gitbot.adapters.forges.rest.refusals import RestRefusal
+from gitbot.adapters.forges.rest.statuses import Statuses
 from gitbot.errors import ConflictError, ForgeError, UsageError
 from gitbot.model.plan.diagnosis import Check
 from gitbot.ports.clock import Clock
@@ -42,11 +45,13 @@ class GitHubForge:
         self._root = f"/repos/{repository}"
         self._account = api.credentials.account
         self.protection = Protection(api=api, root=self._root, branch=base_branch)
+        self._statuses = Statuses(api=api, root=self._root, account=lambda: self.bot)
         self._checks = Checks(
             api=api,
             root=self._root,
             allowed=api.credentials.writes_checks,
             account=lambda: self.bot,
+            statuses=self._statuses,
         )
         self._conversation = Conversation(api=api, root=self._root, account=lambda: self.bot)
         # Methods of the port, implemented by these.
@@ -139,7 +144,7 @@ class GitHubForge:
                 {"title": title, "head": branch, "base": base_branch, "body": body},
                 resolve=found,
             )
-        except GitHubRefusal as error:
+        except RestRefusal as error:
             if error.status != 422:
                 raise
             present = found()  # it exists, though the first list did not have it yet
@@ -148,7 +153,7 @@ class GitHubForge:
             value = present
         return value if isinstance(value, PullRequest) else pull_of(value)
 
-    def _not_opened(self, branch: str, base_branch: str, error: GitHubRefusal) -> ForgeError:
+    def _not_opened(self, branch: str, base_branch: str, error: RestRefusal) -> ForgeError:
         if "PullRequest head invalid" in error.said:
             return ForgeError(f"there is no branch {branch}", hint="push it first")
         if "No commits between" in error.said:
@@ -163,7 +168,7 @@ class GitHubForge:
         path = f"{self._root}/pulls/{number}"
         try:
             value = self.api.get(f"read pull request {number}", path, priority=Priority.SAFETY).body
-        except GitHubRefusal as error:
+        except RestRefusal as error:
             if error.status == 404 and self._is_reachable():
                 raise ForgeError(f"there is no pull request {number}") from error
             raise
@@ -236,7 +241,7 @@ class GitHubForge:
                 {"sha": expected_head, "merge_method": str(method)},
                 resolve=found,
             )
-        except GitHubRefusal as error:
+        except RestRefusal as error:
             raise self._not_merged(number, expected_head, error) from error
         for look in range(3):  # merged, but the pull request may show it only later
             pull = self.get_pull(number)
@@ -245,7 +250,7 @@ class GitHubForge:
             self.api.clock.sleep(1 + look)
         raise ForgeError(f"GitHub merged pull request {number} but does not show it", hint="wait")
 
-    def _not_merged(self, number: int, expected_head: str, error: GitHubRefusal) -> Exception:
+    def _not_merged(self, number: int, expected_head: str, error: RestRefusal) -> Exception:
         pull = self.get_pull(number)
         if pull.state is not PullState.OPEN:
             return ForgeError(f"pull request {number} is {pull.state}, not open")
@@ -276,7 +281,7 @@ class GitHubForge:
         return self._conversation.get_comment(comment)
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
-        self._checks.set_status(commit, status)
+        self._statuses.set_status(commit, status)
 
 
 def check_repository(repository: str) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 from gitbot.adapters.forges.github.api import GitHubApi
-from gitbot.adapters.forges.github.budget import Priority
-from gitbot.adapters.forges.github.decoding import login, reads_answers
-from gitbot.adapters.forges.github.refusals import GitHubRefusal
+from gitbot.adapters.forges.rest.answers import login, reads_answers
+from gitbot.adapters.forges.rest.budget import Priority
+from gitbot.adapters.forges.rest.refusals import RestRefusal
 from gitbot.errors import ForgeError
 from gitbot.model.text.names import CONFIGURATION_FILE
 
@@ -48,7 +48,7 @@ class Protection:
         path = f"{self.root}/collaborators/{quote(account, safe='')}/permission"
         try:
             answer = self.api.get(f"read what {account} may do", path, priority=Priority.SAFETY)
-        except GitHubRefusal as error:
+        except RestRefusal as error:
             if error.status == 404:  # an account that is gone, or an App: no collaborator
                 return "none"
             raise
@@ -71,7 +71,7 @@ class Protection:
         )
         try:
             return any(item.get("after") == head for item in islice(found, _PUSHES))
-        except GitHubRefusal as error:
+        except RestRefusal as error:
             if error.status in (403, 404, 422):  # no such account, or an older GitHub
                 return False
             raise
@@ -93,7 +93,7 @@ class Protection:
                 priority=Priority.SAFETY,
             )
             return frozenset(login(member) for member in found)
-        except GitHubRefusal as error:
+        except RestRefusal as error:
             if error.status in (403, 404):  # vanished, hidden, or the right is missing
                 return None
             raise
@@ -120,7 +120,7 @@ class Protection:
         )
         try:
             return max((_approvals(rule) for rule in rules), default=0)
-        except GitHubRefusal as error:
+        except RestRefusal as error:
             if error.status == 404 or _is_not_offered(error):  # 404: an older Enterprise Server
                 return None
             raise
@@ -143,7 +143,7 @@ class Protection:
             return 0
         try:
             return self.by_protection()
-        except GitHubRefusal as error:
+        except RestRefusal as error:
             raise ForgeError(
                 f"{self.branch} has classic branch protection, and how many approvals it asks for "
                 "cannot be read",
@@ -158,7 +158,7 @@ class Protection:
             body = self.api.get(
                 f"read the protection of {self.branch}", path, priority=Priority.SAFETY
             ).body
-        except GitHubRefusal as error:
+        except RestRefusal as error:
             unprotected = error.status == 404 and _UNPROTECTED in error.said.lower()
             if unprotected or _is_not_offered(error):
                 return 0
@@ -167,7 +167,7 @@ class Protection:
         return int(asked.get("required_approving_review_count") or 0)
 
 
-def _is_not_offered(error: GitHubRefusal) -> bool:
+def _is_not_offered(error: RestRefusal) -> bool:
     """Whether this plan of GitHub has no such rules (private repositories of free accounts)."""
     return error.status == 403 and "upgrade to" in error.said.lower()
 

@@ -21,7 +21,7 @@ git remote add origin ../forge.git && git push -u origin main
 """
 
 
-def _connect(root: Path, *, repository: str, base_branch: str) -> Connection:
+def _connect(root: Path, *, address: str, repository: str, base_branch: str) -> Connection:  # noqa: ARG001
     from gitbot.adapters.forges.local.connect import connect  # noqa: PLC0415 - one forge a run
 
     return connect(root, repository=repository, base_branch=base_branch)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from gitbot.adapters.forges.github.api import READS, GitHubApi
-from gitbot.adapters.forges.github.budget import MAX_WAIT, BudgetSpent, Priority, RequestBudget
-from gitbot.adapters.forges.github.refusals import GitHubRefusal, Unanswered
+from gitbot.adapters.forges.github.api import GitHubApi
+from gitbot.adapters.forges.rest.api import READS
+from gitbot.adapters.forges.rest.budget import MAX_WAIT, BudgetSpent, Priority, RequestBudget
+from gitbot.adapters.forges.rest.refusals import RestRefusal, Unanswered
 from gitbot.errors import ForgeError
 from tests.unit.adapters.github.scripted import (
     FakeClock,
@@ -133,7 +134,7 @@ def test_a_write_refused_for_too_many_requests_waits_and_goes_on() -> None:
 def test_a_refused_write_is_not_repeated() -> None:
     body = {"message": "Validation Failed", "errors": [{"resource": "Issue", "code": "invalid"}]}
     with serving(in_turn(Reply(status=422, body=body))) as server:
-        with pytest.raises(GitHubRefusal, match="Validation Failed: Issue invalid"):
+        with pytest.raises(RestRefusal, match="Validation Failed: Issue invalid"):
             api_for(server).write("say", "POST", "/said", {}, resolve=lambda: None)
         assert len(server.seen) == 1
 
@@ -190,7 +191,7 @@ def test_a_refusal_names_what_is_missing(
     status: int, headers: dict[str, str], said: str, hint: str
 ) -> None:
     reply = Reply(status=status, headers=headers, body={"message": said})
-    with serving(in_turn(reply)) as server, pytest.raises(GitHubRefusal) as caught:
+    with serving(in_turn(reply)) as server, pytest.raises(RestRefusal) as caught:
         api_for(server).get("look at it", "/x")
     assert f"refused to look at it ({status}): {said.rstrip(chr(46))}" in caught.value.message
     assert hint in caught.value.hint
@@ -245,7 +246,7 @@ def test_how_far_its_clock_is_away(ahead: int, takes: int, skew: int) -> None:
         clock.sleep(takes)
         return 200, {"Date": date}, "{}"
 
-    api = GitHubApi(credentials=credentials_for("https://api.example.org"), clock=clock, send=send)
+    api = GitHubApi.of(credentials_for("https://api.example.org"), clock=clock, send=send)
     api.get("look", "/x")
     assert api.skew == skew
 

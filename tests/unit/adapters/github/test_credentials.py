@@ -4,12 +4,13 @@ import base64
 
 import pytest
 
-from gitbot.adapters.forges.github.connect import open_github, remote_of, repository_in
+from gitbot.adapters.forges.github.connect import open_github
 from gitbot.adapters.forges.github.credentials import (
     CredentialKind,
     Credentials,
     read_credentials,
 )
+from gitbot.adapters.forges.rest.git_access import remote_of, repository_in
 from gitbot.errors import UsageError
 from tests.unit.adapters.github.scripted import FakeClock
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.forges.github.budget import BudgetSpent
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
-from gitbot.adapters.forges.github.refusals import GitHubRefusal, Unanswered
+from gitbot.adapters.forges.rest.budget import BudgetSpent
+from gitbot.adapters.forges.rest.refusals import RestRefusal, Unanswered
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import (
@@ -311,7 +311,7 @@ def test_every_way_to_merge_names_the_commit_that_main_got(day: Day, method: Mer
 
 def test_a_token_that_expires_stops_the_run(day: Day) -> None:
     day.clock.sleep(1001 * 3600)
-    with pytest.raises(GitHubRefusal, match="401"):
+    with pytest.raises(RestRefusal, match="401"):
         day.forge.list_pulls()
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gitbot.adapters.forges.github import api, forge
+from gitbot.adapters.forges.github import forge
+from gitbot.adapters.forges.rest import api
 from tests.unit.adapters.github.scripted import Reply, Request, forge_for, serving
 
 

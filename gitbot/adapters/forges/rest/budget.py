@@ -2,7 +2,7 @@
 
 GitHub's limits: 5,000 requests an hour for a token (15,000 for some Apps), and secondary ones, of
 which 80 content writes a minute and 500 an hour concern us (docs.github.com, "Rate limits for the
-REST API"). A refusal says when to try again.
+REST API"). A refusal says when to try again. Gitea announces no limits; a proxy before it may.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gitbot.model.text.instants import FOREVER, format_instant
 WRITES_A_MINUTE = 60  # of 80: other programs write with the same account
 WRITES_AN_HOUR = 400  # of 500
 MAX_WAIT = 120  # seconds that one request may wait before the run gives up until the next one
-SECONDARY_PAUSE = 60  # seconds, if GitHub does not say
+SECONDARY_PAUSE = 60  # seconds, if the forge does not say
 _MINUTE, _HOUR = 60, 3600
 _DIGITS = 9  # of a number of seconds; more digits mean never
 
@@ -37,9 +37,10 @@ class BudgetSpent(ForgeError):
 
 
 class RequestBudget:
-    """The remaining requests, from GitHub's last answers. Times in seconds UTC."""
+    """The remaining requests, from the last answers of `forge`. Times in seconds UTC."""
 
-    def __init__(self) -> None:
+    def __init__(self, forge: str = "GitHub") -> None:
+        self.forge = forge
         self.limit = 0  # 0: not yet known
         self.remaining = 0
         self.reset = 0
@@ -53,7 +54,7 @@ class RequestBudget:
             return 0
         if priority is Priority.COSMETIC or until - now > MAX_WAIT:
             raise BudgetSpent(
-                f"GitHub's rate limit leaves nothing for this until {format_instant(until)}",
+                f"{self.forge}'s rate limit leaves nothing for this until {format_instant(until)}",
                 hint="the next run goes on where this one stopped",
             )
         return until - now

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gitbot.adapters.forges.github.api import PAGE, GitHubApi
-from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
-from gitbot.adapters.forges.github.decoding import comment_of, issue_of, reads_answers
-from gitbot.adapters.forges.github.refusals import GitHubRefusal
+from gitbot.adapters.forges.rest.answers import comment_of, issue_of, reads_answers
+from gitbot.adapters.forges.rest.api import PAGE, RestApi
+from gitbot.adapters.forges.rest.budget import BudgetSpent, Priority
+from gitbot.adapters.forges.rest.refusals import RestRefusal
 from gitbot.ports.forge import Comment, Issue, is_marked, marked
 from gitbot.ports.idempotence import is_up_to_date
 from gitbot.reports import cut_markdown
 
-MAX_BODY = 65_536  # GitHub's limit in characters
+MAX_BODY = 65_536  # characters, the limit of GitHub; Gitea has none
 _CUT = "\n\n_Cut here: the command line has all._\n"
 DASHBOARD = "gitbot/dashboard"  # this label finds the issue among many
 
@@ -22,11 +22,16 @@ DASHBOARD = "gitbot/dashboard"  # this label finds the issue among many
 @reads_answers
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """Comments and issues of one repository. `account` is gitbot's account."""
+    """Comments and issues of one repository. `account` is gitbot's account.
 
-    api: GitHubApi
+    `labelled`: issues are found by a label, which a new one names. Otherwise the forge lists those
+    of one account (Gitea, whose issues name labels by their numbers).
+    """
+
+    api: RestApi
     root: str
     account: Callable[[], str]
+    labelled: bool = True
     _known: dict[tuple[int, str], int] = field(default_factory=dict)
     _issues: dict[str, int] = field(default_factory=dict)
 
@@ -97,7 +102,7 @@ class Conversation:
             return None
         try:
             return self.get_comment(known)
-        except GitHubRefusal as error:
+        except RestRefusal as error:
             if not error.absent:
                 raise
             del self._known[number, marker]  # a person deleted it
@@ -109,7 +114,7 @@ class Conversation:
         def gone() -> bool | None:
             try:
                 self.api.get(f"read comment {comment}", path)
-            except GitHubRefusal as error:
+            except RestRefusal as error:
                 return True if error.absent else None
             return None
 
@@ -124,7 +129,7 @@ class Conversation:
             )
         except BudgetSpent:
             return
-        except GitHubRefusal as error:
+        except RestRefusal as error:
             if not error.absent:
                 raise
 
@@ -135,9 +140,9 @@ class Conversation:
             return present
         path, verb = f"{self.root}/issues", "POST"
         wanted: dict[str, object] = {"title": title, "body": text}
-        if present is None:
+        if present is None and self.labelled:
             wanted["labels"] = [DASHBOARD]
-        else:
+        if present is not None:
             path, verb = f"{path}/{present.number}", "PATCH"
 
         def found() -> Issue | None:
@@ -158,14 +163,14 @@ class Conversation:
 
     def _find_issue(self, marker: str) -> Issue | None:
         path, what = f"{self.root}/issues", "read the dashboard issue"
-        labelled = self.api.pages(
-            what,
-            path,
-            parameters={"labels": DASHBOARD, "state": "all"},
-            priority=Priority.COSMETIC,
-        )
-        mine = self._own_issues(labelled, marker)
-        if not mine:  # a person may have removed the label: search the last changed issues
+        wanted = {"labels": DASHBOARD, "state": "all"}
+        if not self.labelled:
+            wanted = {"created_by": self.account(), "type": "issues", "state": "all"}
+        candidates = self.api.pages(what, path, parameters=wanted, priority=Priority.COSMETIC)
+        mine = self._own_issues(candidates, marker)
+        if (
+            not mine and self.labelled
+        ):  # a person may have removed the label: search the last changed issues
             recent = {"state": "all", "sort": "updated", "direction": "desc", "per_page": PAGE}
             answer = self.api.get(what, path, parameters=recent, priority=Priority.COSMETIC)
             mine = self._own_issues(answer.body, marker)
@@ -178,10 +183,10 @@ class Conversation:
 
     def _own_issues(self, values: Iterable[Any], marker: str) -> list[Issue]:
         own = self.account()
-        found = [issue_of(value) for value in values if "pull_request" not in value]
+        found = [issue_of(value) for value in values if not value.get("pull_request")]
         return [issue for issue in found if issue.author == own and is_marked(issue.body, marker)]
 
 
 def _fitting(text: str) -> str:
-    """Cut to GitHub's limit at the end. The digest is in the first part."""
+    """Cut to the limit at the end. The digest is in the first part."""
     return cut_markdown(text, MAX_BODY, _CUT)

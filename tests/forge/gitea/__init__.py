@@ -1,0 +1,1 @@
+"""A real Gitea on loopback, built from its Go module."""
