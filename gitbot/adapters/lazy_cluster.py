@@ -100,6 +100,9 @@ class LazyFollowedCluster(LazyCluster[FollowedCluster]):
     def pods_on(self, node: str) -> tuple[KubernetesObject, ...]:
         return self._cluster().pods_on(node)
 
+    def unfinished_migrations(self) -> tuple[tuple[str, str], ...]:
+        return self._cluster().unfinished_migrations()
+
     def migrations_seen(self) -> tuple[KubernetesObject, ...] | None:
         return self._cluster().migrations_seen()
 

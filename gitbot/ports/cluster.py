@@ -114,6 +114,9 @@ class FollowedCluster(Cluster, Protocol):
     def pods_on(self, node: str) -> tuple[KubernetesObject, ...]:
         """The pods on a node as a snapshot holds them, sorted."""
 
+    def unfinished_migrations(self) -> tuple[tuple[str, str], ...]:
+        """Name and VMI of each migration without a final phase, of all namespaces, sorted."""
+
     def migrations_seen(self) -> tuple[KubernetesObject, ...] | None:
         """As list_migrations, as far as the watch has heard: only to know when to look again.
 

@@ -61,9 +61,15 @@ class Counted(Transport):
         self._counts = read
 
     def _send_once(
-        self, method: str, path: str, query: Mapping[str, str], *what: Any, stream: bool = False
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        *what: Any,
+        stream: bool = False,
+        **form: Any,
     ) -> HttpAnswer:
-        answer = super()._send_once(method, path, query, *what, stream=stream)
+        answer = super()._send_once(method, path, query, *what, stream=stream, **form)
         is_whole = not stream and "spec.nodeName" not in query.get("fieldSelector", "")
         self._counts.requests += 1
         self._counts.lists += path == PODS and is_whole and "continue" not in query

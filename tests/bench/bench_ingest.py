@@ -50,7 +50,7 @@ class Pages:
     def __init__(self, page: Page) -> None:
         self._page = page
 
-    def read(self, path: str, query: Mapping[str, str] | None = None) -> Any:
+    def read(self, path: str, query: Mapping[str, str] | None = None, **_: object) -> Any:
         """The answer to a GET."""
         from gitbot.adapters.kubernetes.transport import HttpAnswer  # noqa: PLC0415 - one side only
 

@@ -17,13 +17,21 @@ from typing import Any
 
 import pytest
 
-from gitbot.adapters.kubernetes import FollowedKubernetesCluster, KubernetesCluster, Transport
+from gitbot.adapters.kubernetes import (
+    FollowedKubernetesCluster,
+    KubernetesCluster,
+    Transport,
+    snapshot_reader,
+)
+from gitbot.adapters.kubernetes import unfinished_migrations as module
 from gitbot.adapters.kubernetes.cluster_view import FRESH, ClusterView, _version
 from gitbot.adapters.kubernetes.kind_stream import Marker
+from gitbot.adapters.kubernetes.unfinished_migrations import unfinished_migrations
 from gitbot.errors import SnapshotError
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.simulation import building
 from gitbot.simulation.http import ApiServer, write_kubeconfig
+from gitbot.simulation.http.tables import COLUMNS
 from gitbot.simulation.port import SimulatedPort
 from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.bench.synthetic_api import SyntheticApi
@@ -493,6 +501,52 @@ def test_port_reads_what_an_effect_rests_on(tmp_path: Path) -> None:
         assert port.get_node("n9") is None
         assert port.pods_on("n1") == tuple(snapshot.of("Pod"))
         assert port.pods_on("n2") == port.migrations_seen() == ()
+
+
+@pytest.mark.parametrize("printed", [True, False])
+def test_port_reads_unfinished_migrations_without_the_finished_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: bool
+) -> None:
+    """In pages; and from the objects themselves if the server prints no columns of its own."""
+    monkeypatch.setattr(snapshot_reader, "PAGE", 2)
+    if not printed:
+        monkeypatch.setitem(COLUMNS, "VirtualMachineInstanceMigration", ())
+    cluster = small_cluster()
+    cluster.load([_migration(number, phase) for number, phase in enumerate(PHASES)])
+    with ApiServer(cluster) as face:
+        file = str(write_kubeconfig(tmp_path / "kubeconfig", server=face.url, context="prod"))
+        with closing(Transport(kubeconfig=file)) as transport:
+            found = unfinished_migrations(transport)
+    assert found == (("move-0", "vm-0"), ("move-1", "vm-1"), ("move-4", "vm-4"))
+
+
+@pytest.mark.controlplane
+def test_real_api_server_prints_unfinished_migrations(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("admin", "kubelets", "namespace", "kubevirt", "gitbot_kubeconfig")
+    admin, kubelets, namespace, _, file = (request.getfixturevalue(name) for name in names)
+    real_cluster(admin, kubelets, namespace)
+    path = f"/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstancemigrations"
+    monkeypatch.setattr(module, "_whole", lambda _: pytest.fail("the server printed no columns"))
+    admin.request("POST", path, migration("first", namespace=namespace))
+    with closing(Transport(kubeconfig=str(file))) as transport:
+        assert unfinished_migrations(transport) == (("first", "db-1"),)
+        admin.request("DELETE", f"{path}/first")
+        eventually(lambda: unfinished_migrations(transport) == ())
+
+
+PHASES = ("", "Pending", "Succeeded", "Failed", "Running")
+
+
+def _migration(number: int, phase: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": f"move-{number}", "namespace": "apps"},
+        "spec": {"vmiName": f"vm-{number}"},
+        "status": {"phase": phase} if phase else {},
+    }
 
 
 def test_port_that_may_not_watch_hears_of_no_migration(tmp_path: Path) -> None:

@@ -258,13 +258,20 @@ def foreign_migration(face: ApiServer) -> None:
     face.cluster.apply([made])
 
 
+def migration_of_another_vm(face: ApiServer) -> None:
+    """It takes a slot, and only the migrations show it so far."""
+    face.cluster.load([migration("elsewhere", "another", "customapp")])
+
+
 def restarted(face: ApiServer) -> None:
     """The VM has another UID."""
     face.cluster.api.delete(VMI, ("customapp", "jumpbox"))
     face.cluster.settle()
 
 
-@pytest.mark.parametrize("happens", [cordons, new_pods, foreign_migration, restarted])
+@pytest.mark.parametrize(
+    "happens", [cordons, new_pods, foreign_migration, migration_of_another_vm, restarted]
+)
 def test_nothing_is_sent_on_a_look_that_does_not_show_what_happened(
     scene: Scene, tmp_path: Path, happens: Callable[[ApiServer], None]
 ) -> None:

@@ -356,6 +356,9 @@ BUGS = (
     bug("I4", "the pods of the target node are not read again before an effect", SHOWN,
         "return self._has_node(node) and self._has_pods(node, but=own)",
         "return self._has_node(node)", UNSHOWN),
+    bug("I6", "the migrations of others are not read again before an effect", SHOWN,
+        "        if [item for item in now if item[0] not in own] != sorted(shown):\n",
+        "        if False:\n", UNSHOWN),
 )  # fmt: skip
 
 if __name__ == "__main__":

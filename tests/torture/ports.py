@@ -15,6 +15,7 @@ from gitbot.errors import (
 )
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import KnownEvent
 from gitbot.model.ledger.ledger import Ledger
@@ -234,6 +235,10 @@ class FollowedPort(ClusterPort):
     def list_migrations(self) -> tuple[KubernetesObject, ...]:
         """As the server reads it at that moment."""
         return self.line.read("migrations", lambda _: self.world.look().migrations)
+
+    def unfinished_migrations(self) -> tuple[tuple[str, str], ...]:
+        found = (item for item in self.list_migrations() if not is_final(item))
+        return tuple(sorted((name_of(item).name, item["spec"]["vmiName"]) for item in found))
 
     def migrations_seen(self) -> tuple[KubernetesObject, ...]:
         return self.list_migrations()

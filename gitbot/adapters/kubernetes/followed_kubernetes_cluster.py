@@ -9,6 +9,7 @@ from gitbot.adapters.kubernetes.cluster_view import ClusterView
 from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.snapshot_reader import UNFINISHED, list_all
 from gitbot.adapters.kubernetes.transport import Transport
+from gitbot.adapters.kubernetes.unfinished_migrations import unfinished_migrations
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.ports.load import LoadSource
@@ -55,6 +56,9 @@ class FollowedKubernetesCluster(KubernetesCluster):
     def pods_on(self, node: str) -> tuple[KubernetesObject, ...]:
         wanted = f"{UNFINISHED},spec.nodeName={node}"
         return list_all(self._transport, _PODS, {"fieldSelector": wanted})
+
+    def unfinished_migrations(self) -> tuple[tuple[str, str], ...]:
+        return unfinished_migrations(self._transport)
 
     def migrations_seen(self) -> tuple[KubernetesObject, ...] | None:
         rows = self._view.rows("VirtualMachineInstanceMigration")

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
 from gitbot.adapters.kubernetes.api_refusals import refuse, refuse_path
-from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport
+from gitbot.adapters.kubernetes.transport import JSON, HttpAnswer, Transport
 from gitbot.errors import Bug, ClusterError, ClusterForbidden, SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.kubevirt.instance_types import OBJECT_KIND
@@ -159,17 +159,21 @@ def list_pages(
     take: Callable[[bytes], PageEnd],
     *,
     more: Mapping[str, str] | None = None,
+    accept: str = JSON,
 ) -> str:
     """Read one list at the resourceVersion of `reading`, or the newest; returns its version.
 
-    `more` takes the place of the kind's selectors. Raises ListExpired.
+    `more` takes the place of the kind's selectors. `accept` is the form that `take` reads. Raises
+    ListExpired.
     """
     query = {"limit": str(PAGE)} | dict(selectors(resource) if more is None else more)
     exact = {"resourceVersion": reading.resource_version, "resourceVersionMatch": "Exact"}
     path, said = resource.path(version), ""
-    answer = transport.read(path, query | exact if reading.resource_version else query)
+    exactly = query | exact if reading.resource_version else query
+    answer = transport.read(path, exactly, accept=accept)
     if answer.status == 400 and reading.resource_version:
-        answer = transport.read(path, query)  # a server that serves this resource at another path
+        # a server that serves this resource at another path
+        answer = transport.read(path, query, accept=accept)
     for number in count(1):
         _check(answer, resource)
         page = take(answer.body)
@@ -183,7 +187,8 @@ def list_pages(
             hint = "no cluster has so many: see what answers at the API server's address"
             raise SnapshotError(f"a list of {resource.kind} has {number} pages and more", hint=hint)
         del answer  # only one page at a time is in memory
-        answer = transport.read(path, query | {"continue": page.token})  # noqa: F841 - next turn
+        rest = query | {"continue": page.token}
+        answer = transport.read(path, rest, accept=accept)  # noqa: F841 - next turn
     raise Bug("BUG: a list without an end")
 
 

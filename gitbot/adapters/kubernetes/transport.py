@@ -36,6 +36,8 @@ SILENT_SECONDS = 90  # a stream with bookmarks has one about every minute
 _CONNECTIONS = 50  # kept open: each kind that is watched has one
 _PIECE = 256 * 1024
 _TIMES = 3  # a page may take longer than one timeout if bytes keep arriving
+JSON = "application/json"
+PRINTED = f"{JSON};as=Table;v=v1;g=meta.k8s.io,{JSON}"  # as kubectl asks for its columns
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 """Seconds between the tries of a read; one try more than pauses."""
 
@@ -119,12 +121,14 @@ class Transport:
         """Close the connections; a later request opens new ones."""
         self._client.rest_client.pool_manager.clear()
 
-    def read(self, path: str, query: Mapping[str, str] | None = None) -> HttpAnswer:
+    def read(
+        self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON
+    ) -> HttpAnswer:
         """GET, repeated while the server is busy or unreachable. Returns any final answer."""
         reason = ""
         for pause in (*PAUSES, None):
             try:
-                answer = self._send("GET", path, query or {})
+                answer = self._send("GET", path, query or {}, accept=accept)
             except (_RequestNotSent, _ResponseLost) as error:
                 reason = str(error)
             else:
@@ -153,7 +157,7 @@ class Transport:
         body: Mapping[str, Any],
         *,
         query: Mapping[str, str] | None = None,
-        content_type: str = "application/json",
+        content_type: str = JSON,
         gate: Gate = no_gate,
     ) -> HttpAnswer:
         """Send one write, once. Raises OutcomeUnknown if the server may have carried it out."""
@@ -185,15 +189,20 @@ class Transport:
         *,
         gate: Gate = no_gate,
         stream: bool = False,
+        accept: str = JSON,
     ) -> HttpAnswer:
         self._gate = gate
-        answer = self._send_once(method, path, query, body, content_type, stream=stream)
+        answer = self._send_once(
+            method, path, query, body, content_type, stream=stream, accept=accept
+        )
         if answer.status != 401:
             return answer
         # 401 changed nothing. The token may have been rotated: read the credentials again, once.
         self.close()
         self._client, _ = _connect(self._kubeconfig, self.context, self._ask_gate)
-        answer = self._send_once(method, path, query, body, content_type, stream=stream)
+        answer = self._send_once(
+            method, path, query, body, content_type, stream=stream, accept=accept
+        )
         if answer.status == 401:
             raise ClusterError(
                 f"the API server of context {self.context!r} does not accept the credentials",
@@ -210,12 +219,13 @@ class Transport:
         content_type: str,
         *,
         stream: bool = False,
+        accept: str = JSON,
     ) -> HttpAnswer:
         import urllib3  # noqa: PLC0415 - comes with the client, as late as the client
         from kubernetes.client.exceptions import ApiException  # noqa: PLC0415
         from kubernetes.config import ConfigException  # noqa: PLC0415
 
-        headers = {"Accept": "application/json", "User-Agent": "gitbot"}
+        headers = {"Accept": accept, "User-Agent": "gitbot"}
         if content_type:
             headers["Content-Type"] = content_type
         url = self._client.configuration.host + path

@@ -143,12 +143,17 @@ class _Shown:
             for effect in steps.effects
             if isinstance(effect, CreateMigration)
         }
-        now = [item for item in self.cluster.list_migrations() if not is_final(item)]
-        shown = [item for item in self.snapshot.of(MIGRATION) if not is_final(item)]
-        own = [item for item in now if name_of(item) in names]
-        if _uids(now) - _uids(own) != _uids(shown) - _uids(own):
+        shown = [
+            (name_of(item).name, str(at(item, "spec", "vmiName")))
+            for item in self.snapshot.of(MIGRATION)
+            if not is_final(item) and name_of(item) not in names
+        ]
+        own = {each.name: each for each in names}  # a name has a digest of its effect
+        now = self.cluster.unfinished_migrations()
+        if [item for item in now if item[0] not in own] != sorted(shown):
             return None
-        return _uids(own)
+        created = (self.cluster.get_migration(own[name]) for name, _ in now if name in own)
+        return _uids(item for item in created if item is not None)
 
     def _differs(self, kind: str) -> bool:
         self.cluster.distrust(kind)
