@@ -32,7 +32,8 @@ every_option = click.option(
     default=300,
     show_default=True,
     metavar="SECONDS",
-    help="The longest rest between passes of --watch; openings and merges end it.",
+    help="The longest rest between passes of --watch; openings and merges end it. The name of the "
+    "cluster decides the second in it.",
 )
 health_option = click.option(
     "--health-file",

@@ -7,6 +7,7 @@ after pauses that grow while the cause stays the same; only a bug ends the loop.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -88,12 +89,22 @@ def _passes(
         wait_for_next_pass(shell, result.applied, every=every)
 
 
+def next_turn(cluster: str, now: int, *, every: int) -> int:
+    """When the cluster's turn is next: after `now`, at most `every` seconds later.
+
+    The name decides the second in the interval, so that the bots of many clusters, rolled out at
+    once, do not ask the same forge at once.
+    """
+    turn = int(hashlib.sha256(cluster.encode()).hexdigest(), 16) % every
+    return now + every - (now - turn) % every
+
+
 def wait_for_next_pass(shell: RunContext, applied: ApplyResult, *, every: int) -> None:
     if applied.unfinished:
         return
     now = shell.clock.now()
     openings = [item.until for item in applied.waiting if item.until > now]
-    until = min([now + every, *openings])
+    until = min([next_turn(shell.cluster_name, now, every=every), *openings])
     journal = Journal(shell.ledger_store, shell.clock)
     seen = (journal.read().head, applied.base or base_head(shell))
     look = LOOK_ANYWAY if shell.followed is None else NOTICE
