@@ -11,10 +11,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 9_528,
+    "adapters": 9_628,
     "audit": 2_137,
     "calendar": 1_529,
-    "cli": 9_281,
+    "cli": 9_333,
     "constraints": 11_411,
     "documents": 2_500,
     "errors": 113,
@@ -25,7 +25,7 @@ ROOMS = {
     "model": 3_646,
     "planner": 7_814,
     "policy": 4_100,
-    "ports": 627,
+    "ports": 630,
     "published": 2_137,
     "rendering": 347,
     "reports": 3_374,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_016,
     "snapshot": 2_566,
     "wiring": 1_246,
-    "workflows": 15_652,
+    "workflows": 15_747,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,7 @@ from gitbot.cli.shared.options import GET_TYPES, LISTED, output_option, scope_op
 from gitbot.cli.shared.output import document_text
 from gitbot.cli.shared.session import open_read_only, running_options, say
 from gitbot.errors import UsageError
+from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
     from gitbot.kubernetes.selectors import Scope
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _NAMESPACED = ("intents", "requests", "rules", "moves", "vms")
 _DECLARED = ("intents", "requests", "rules", "windows")  # read there, not in the working tree
+CLUSTERS = "clusters"
 _LONGEST = 60  # characters of a cell of the table; -o wide cuts nothing
 
 
@@ -40,8 +43,9 @@ def get(
     """List what is declared on the base branch, and how it is: state, health, age, next opening.
 
     Without -n, everything in all namespaces. With NAMEs only these. Objects without a namespace are
-    listed with any -n. Exit code 2 if a NAME does not exist, or if the cluster cannot be read; 1 if
-    the base branch has errors.
+    listed with any -n. `clusters` are shown as their bots published them; no cluster is read. Exit
+    code 2 if a NAME does not exist, or if the cluster cannot be read; 1 if the base branch has
+    errors.
     """
     from gitbot.workflows.ask import listing  # noqa: PLC0415 - keeps --help quick
 
@@ -50,6 +54,8 @@ def get(
     word, slash, name = kind.partition("/")  # TYPE/NAME, as kubectl takes it
     names = (name, *names) if slash and name else names
     chosen = _kind(word)
+    if chosen == CLUSTERS:
+        return show_clusters(output, names)
     with open_read_only(where, human=output in ("table", "wide")) as (shell, stale):
         whole = listing(shell, chosen)
     rows = tuple(
@@ -64,14 +70,38 @@ def get(
     if whole.not_read:
         say(f"the cluster could not be read: {whole.not_read}", err=True)
     if missing:
-        from gitbot.model.text.wording import meant  # noqa: PLC0415 - only for an error
-
-        hint = meant(missing[0], [row.name for row in whole.rows])
         place = f" on {shell.base_branch}" if chosen in _DECLARED else ""
-        raise UsageError(f"{chosen}: not found{place}: {', '.join(missing)}", hint=hint)
+        raise _not_found(chosen, missing, whole, place)
     if not rows and not whole.not_read:
         say(f"no {chosen} found{_meant_namespace(whole, scope)}", err=True)
     return 2 if whole.not_read or stale else int(bool(whole.broken))
+
+
+def show_clusters(output: str, names: tuple[str, ...] = ()) -> int:
+    """All clusters, or these, from the branches of the repository; no cluster is asked."""
+    from gitbot.wiring.workspace import open_workspace  # noqa: PLC0415 - Git only where used
+    from gitbot.workflows.ask import clusters_listing  # noqa: PLC0415 - keeps --help quick
+
+    with open_workspace(find_root(Path.cwd()), forgiving=True) as workspace:
+        whole = clusters_listing(
+            workspace.settings,
+            workspace.repository,
+            workspace.ledger.read(),
+            now=workspace.clock.now(),
+        )
+    rows = tuple(row for row in whole.rows if not names or row.name in names)
+    click.echo(_shown(replace(whole, rows=rows), output), nl=False)
+    missing = [name for name in names if name not in {row.name for row in rows}]
+    if missing:
+        raise _not_found(CLUSTERS, missing, whole)
+    return 0
+
+
+def _not_found(kind: str, missing: list[str], whole: Listing, place: str = "") -> UsageError:
+    from gitbot.model.text.wording import meant  # noqa: PLC0415 - only for an error
+
+    hint = meant(missing[0], [row.name for row in whole.rows])
+    return UsageError(f"{kind}: not found{place}: {', '.join(missing)}", hint=hint)
 
 
 def _meant_namespace(whole: Listing, scope: Scope) -> str:
@@ -140,6 +170,7 @@ def _table(listing: Listing, *, wide: bool) -> str:
     rows = [_cells(row, listing, wide=wide) for row in listing.rows]
     kinds = listing.kind in ("intents", "windows", "rules")
     left = [] if listing.kind in _NAMESPACED else ["NAMESPACE"]
+    left += ["NEXT OPENING"] if listing.kind == CLUSTERS else []
     left += ["WHERE"] if not any(row.where for row in listing.rows) else []
     left += ["FILE"] if not any(row.file for row in listing.rows) else []
     keep = [index for index, title in enumerate(head) if title not in left]

@@ -28,10 +28,23 @@ _CLEAR = "\x1b[H\x1b[2J\x1b[3J"  # cursor home, then the screen and what was scr
 @click.command("status")
 @click.argument("request", required=False, default="")
 @click.option("-w", "--watch", is_flag=True, help="Refresh it in place.")
+@click.option(
+    "--all-clusters",
+    is_flag=True,
+    help="A line for each cluster, from what the repository says of it; no cluster is asked.",
+)
 @scope_options
 @output_option(LISTED, "table")
 @running_options
-def status(*, where: dict[str, str], request: str, watch: bool, scope: Scope, output: str) -> int:
+def status(
+    *,
+    where: dict[str, str],
+    request: str,
+    watch: bool,
+    all_clusters: bool,
+    scope: Scope,
+    output: str,
+) -> int:
     """Show what runs, waits, failed, is held or away from home, and what to type next.
 
     With REQUEST, a ledger id, only that one; -l chooses VMs by the labels of their VMIs. Requests
@@ -43,6 +56,12 @@ def status(*, where: dict[str, str], request: str, watch: bool, scope: Scope, ou
     """
     if request and scope.narrows:
         raise UsageError("give REQUEST, or -n and -l, not both")
+    if all_clusters:
+        if request or watch or scope.narrows or any(where.values()):
+            raise UsageError("--all-clusters takes only -o")
+        from gitbot.cli.commands.get import show_clusters  # noqa: PLC0415 - only here
+
+        return show_clusters(output)
     with open_read_only(where, human=output in ("table", "wide")) as (shell, stale):
         shell.onlooker.begins("reading the cluster and the forge")
         if watch:

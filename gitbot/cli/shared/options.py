@@ -38,6 +38,7 @@ GET_TYPES = {  # of `gitbot get`, each with its other spellings
     "moves": ("move",),
     "nodes": ("node", "no"),
     "vms": ("vm", "vmi", "vmis"),
+    "clusters": ("cluster",),
 }
 _WITHOUT = "--snapshot FILE to work without a cluster"
 F = TypeVar("F", bound=Callable[..., Any])

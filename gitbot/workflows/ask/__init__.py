@@ -1,6 +1,7 @@
 """Ask: what is going on, for people. This room never changes the cluster or the ledger.
 
-`status` shows what runs, what waits and what failed; `history` finds lines of the ledger;
+`status` shows what runs, what waits and what failed; `clusters_listing` shows all clusters from
+what they published; `history` finds lines of the ledger;
 `write_dashboard` keeps one issue up to date, `write_object_events` writes
 Kubernetes Events. `cluster_checks`, `repository_checks` and
 `rights_checks` find what would keep gitbot from working, for doctor.
@@ -11,6 +12,7 @@ from __future__ import annotations
 from gitbot.workflows.ask.dashboard import write_dashboard
 from gitbot.workflows.ask.doctor import Questions, cluster_checks, repository_checks, rights_checks
 from gitbot.workflows.ask.filter import status_in
+from gitbot.workflows.ask.fleet import clusters_listing
 from gitbot.workflows.ask.foreign_movers import NotedObject
 from gitbot.workflows.ask.history import (
     Query,
@@ -49,6 +51,7 @@ __all__ = [
     "WaitProgress",
     "changing_intents",
     "cluster_checks",
+    "clusters_listing",
     "history",
     "known_standstill",
     "ledger_metrics",

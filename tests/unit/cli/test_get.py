@@ -127,3 +127,30 @@ def test_broken_intents_and_a_cluster_out_of_reach_are_said(
     assert "unknown" in said.out
     assert "the cluster could not be read" in said.err
     assert "no vms found" not in desk.gitbot("get", "vms").text, "nobody knows"
+
+
+def test_clusters_are_shown_as_published_and_none_is_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (desk.tree / ".gitbot.yaml").read_text()
+    more = text.replace("  clusters:\n", "  clusters:\n  - {name: dakar, timeZone: UTC}\n")
+    (desk.tree / ".gitbot.yaml").write_text(more)
+    desk.git("commit", "-q", "-a", "-m", "Dakar")
+    desk.git("push", "-q", "origin", "HEAD:main")
+    assert desk.gitbot("reconcile", "--cluster", "iberia").code in (0, 1)
+    assert desk.gitbot("hold", "--cluster", "dakar", "--reason", "new racks").code == 0
+    monkeypatch.setenv("KUBECONFIG", "/nowhere/config")
+    table = out(desk, "clusters")
+    assert [line.split()[:2] for line in table.splitlines()[1:]] == [
+        ["dakar", "not"],
+        ["iberia", "idle"],
+    ]
+    assert "new racks; no snapshot was published" in table
+    assert "NEXT OPENING" not in table
+    named = desk.gitbot("status", "--all-clusters", "-o", "name").out
+    assert named == out(desk, "clusters", "-o", "name") == "cluster/dakar\ncluster/iberia\n"
+    document = json.loads(out(desk, "clusters", "-o", "json"))
+    jsonschema.validate(document, schema_of("Listing"))
+    assert [item["kind"] for item in document["items"]] == ["Cluster", "Cluster"]
+    assert desk.gitbot("get", "clusters", "dakhar").code == 2
+    assert desk.gitbot("status", "--all-clusters", "-w").code == 2
