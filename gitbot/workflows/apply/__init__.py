@@ -20,7 +20,7 @@ from gitbot.workflows.apply.hold import (
 )
 from gitbot.workflows.apply.result import ApplyResult, NodeDone
 from gitbot.workflows.apply.run import MAX_RUNTIME, apply
-from gitbot.workflows.apply.waiting import LOOK_ANYWAY, NOTICE, wait_for_change
+from gitbot.workflows.apply.waiting import LOOK_ANYWAY, NOTICE, heads, wait_for_change
 from gitbot.workflows.core.stop_conditions import Standstill
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Standstill",
     "apply",
     "cancel",
+    "heads",
     "hold",
     "hold_cluster",
     "note_cancelled",

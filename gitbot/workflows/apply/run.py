@@ -65,6 +65,7 @@ from gitbot.workflows.apply.snapshot_sanity import (
 from gitbot.workflows.apply.waiting import (
     HEAR,
     POLL,
+    heads,
     stages,
     wait_for_opening_at,
     wait_for_progress,
@@ -176,8 +177,8 @@ def _wait(run: PassState, follows: _NextLook, opening: int) -> None:
     shell = run.shell
     if opening:
         run.judged = False  # the cluster may have changed by then
-        heads = (run.journal.ledger.head, run.base.commit)
-        wait_for_opening_at(opening, shell, run.journal, heads, ends_at=run.ends_at)
+        seen = heads(run.journal.ledger, shell.cluster_name, run.base.commit)
+        wait_for_opening_at(opening, shell, run.journal, seen, ends_at=run.ends_at)
     elif follows is _NextLook.LOOK:
         wait_for_progress(shell, run.seen, ends_at=run.ends_at)
     elif follows is _NextLook.LOOK_SOON:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from gitbot.kubernetes.objects import KubernetesObject, uid_of
 from gitbot.kubernetes.phases import FINAL_PHASES, phase_of
+from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.text.instants import format_instant
 from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.ledger.writer import Journal
@@ -17,7 +18,7 @@ LONGEST_PAUSE = 600  # seconds without any read of the cluster; then the snapsho
 LOOK_ANYWAY = 30  # seconds until the whole cluster is read again although no phase changed
 
 Stages = Mapping[str, str]  # UID of a migration -> its stage
-Heads = tuple[str, str]  # commits: of the ledger, of the base branch
+Heads = tuple[int, str]  # the newest line about this cluster, the commit of the base branch
 
 
 def wait_for_progress(shell: RunContext, seen: Stages, *, ends_at: int) -> None:
@@ -63,8 +64,14 @@ def wait_for_change(
     clock = shell.clock
     while clock.now() < until and not shell.interrupted():
         clock.sleep(min(look, until - clock.now()))
-        if (journal.read().head, base_head(shell)) != seen:
+        if heads(journal.read(), shell.cluster_name, base_head(shell)) != seen:
             return
+
+
+def heads(ledger: Ledger, cluster: str, base: str) -> Heads:
+    """What ends a pause. Lines of other clusters on the same branch do not."""
+    about = (event.seq for event in reversed(ledger.events) if event.cluster in ("", cluster))
+    return next(about, 0), base
 
 
 def stages(migrations: Iterable[KubernetesObject]) -> dict[str, str]:

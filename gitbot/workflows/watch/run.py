@@ -18,6 +18,7 @@ from gitbot.workflows.apply import (
     MAX_RUNTIME,
     NOTICE,
     ApplyResult,
+    heads,
     wait_for_change,
 )
 from gitbot.workflows.core.base_branch import readable_base
@@ -106,6 +107,6 @@ def wait_for_next_pass(shell: RunContext, applied: ApplyResult, *, every: int) -
     openings = [item.until for item in applied.waiting if item.until > now]
     until = min([next_turn(shell.cluster_name, now, every=every), *openings])
     journal = Journal(shell.ledger_store, shell.clock)
-    seen = (journal.read().head, applied.base or base_head(shell))
+    seen = heads(journal.read(), shell.cluster_name, applied.base or base_head(shell))
     look = LOOK_ANYWAY if shell.followed is None else NOTICE
     wait_for_change(shell, journal, seen, until=until, look=min(look, every))

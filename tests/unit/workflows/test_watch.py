@@ -10,6 +10,8 @@ import pytest
 from gitbot.errors import Bug, ForgeError, GitbotError
 from gitbot.execution.executor_types import Waiting
 from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import StopSet
+from gitbot.model.ledger.ledger import HOLD_FILE
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.simulation.port import SimulatedPort
 from gitbot.workflows.apply import ApplyResult
@@ -110,6 +112,35 @@ def test_only_an_opening_to_come_ends_the_rest(story: Story, until: int, first: 
     waits = Waiting(request=request, move=1, vm="db/one", reason="not now", until=until)
     wait_for_next_pass(story.shell, ApplyResult(waiting=(waits,)), every=300)
     assert story.port.now() - began == rested
+
+
+@dataclass
+class WritingClock:
+    """The story's clock; while it first passes, another process writes a line to the ledger."""
+
+    story: Story
+    cluster: str
+    written: bool = False
+
+    def now(self) -> int:
+        return self.story.port.now()
+
+    def sleep(self, seconds: int, /) -> None:
+        self.story.port.sleep(seconds)
+        if not self.written:
+            self.written = True
+            line = StopSet(file=HOLD_FILE, time=self.now(), cluster=self.cluster, reason="x")
+            self.story.store.append(self.story.store.read(), (line,), {})
+
+
+@pytest.mark.parametrize(("cluster", "ends"), [("iberia", True), ("", True), ("dakar", False)])
+def test_only_lines_about_the_cluster_end_the_rest(story: Story, cluster: str, ends: bool) -> None:
+    began = story.port.now()
+    turn = next_turn("iberia", began, every=3600)
+    clock = WritingClock(story, cluster)
+    wait_for_next_pass(replace(story.shell, clock=clock), ApplyResult(), every=3600)
+    assert clock.written
+    assert (story.port.now() < turn) is ends
 
 
 def test_turns_of_a_cluster_are_one_interval_apart() -> None:
