@@ -16,6 +16,7 @@ from gitbot.audit.node_load import LoadQuestion, load_findings
 from gitbot.audit.other_movers import other_movers
 from gitbot.audit.over_targets import over_targets
 from gitbot.audit.rule_conflicts import conflict_finding, contradictions, undecided_finding
+from gitbot.audit.unmet_terms import unmet_vms
 from gitbot.audit.unpin import NodePin, pin_in, rule_of_pin, without_pins
 
 __all__ = [
@@ -37,5 +38,6 @@ __all__ = [
     "rule_of_pin",
     "uncompared",
     "undecided_finding",
+    "unmet_vms",
     "without_pins",
 ]

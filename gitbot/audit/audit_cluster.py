@@ -14,7 +14,7 @@ from gitbot.audit.other_movers import other_movers
 from gitbot.audit.pins import differing, pins
 from gitbot.audit.rule_conflicts import conflicting
 from gitbot.audit.scheduler_profiles import unjudged_profiles
-from gitbot.audit.unmet_terms import deprecated_keys, missing_keys, unmet_terms
+from gitbot.audit.unmet_terms import deprecated_keys, missing_keys, refused_keys, unmet_terms
 from gitbot.constraints.audit_placement import placed_pods
 from gitbot.constraints.moves.instances import Instances
 from gitbot.kubernetes.objects import KubernetesObject
@@ -40,6 +40,7 @@ def audit_cluster(
         *unmet_terms(snapshot, pods),
         *missing_keys(snapshot, pods),
         *deprecated_keys(pods),
+        *refused_keys(snapshot),
         *conflicting(snapshot, rules, pods),
         *pins(instances, rules, pods),
         *differing(instances),

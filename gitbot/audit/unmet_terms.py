@@ -6,15 +6,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gitbot.audit.broken_rules import started_at
 from gitbot.audit.finding import INSTANCE, AuditFinding, about
-from gitbot.constraints.audit_placement import Misplacement, PlacedPod, misplaced
+from gitbot.constraints.audit_placement import Misplacement, PlacedPod, misplaced, placed_pods
 from gitbot.constraints.moves.instances import Instances
-from gitbot.constraints.rules.domains import deprecated_in, missing_labels, replaced_by
+from gitbot.constraints.rules.domains import (
+    deprecated_in,
+    limited_keys,
+    missing_labels,
+    replaced_by,
+)
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import at
 from gitbot.kubevirt.names import SCHEDULABLE
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.findings import Severity
+from gitbot.model.text.names import LIMIT_HARD_ANTI_AFFINITY
 from gitbot.model.text.wording import counted, first_of
 
 _CODES = {
@@ -28,6 +35,12 @@ def unmet_terms(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterato
     """Required terms as errors, preferred ones as warnings."""
     for item in misplaced(snapshot, pods):
         yield _unmet(item)
+
+
+def unmet_vms(snapshot: ClusterSnapshot) -> frozenset[NamespacedName]:
+    """The VMs with a required term that does not hold where they run."""
+    found = misplaced(snapshot, placed_pods(snapshot))
+    return frozenset(each.placed.vm for each in found if each.placed.vm and not each.weight)
 
 
 def _unmet(item: Misplacement) -> AuditFinding:
@@ -72,6 +85,26 @@ def deprecated_keys(pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
         words = f"{key} is deprecated, and nodes may lose it; {who}"
         hint = f"write {replaced_by(key)} in the VMs"
         yield _about_key("audit/deprecated-key", key, vms, words, hint=hint)
+
+
+def refused_keys(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
+    """Required anti-affinity that the old admission plugin may refuse when the VMs next start."""
+    if any(limited_keys(pod.get("spec") or {}) for pod in snapshot.of("Pod")):
+        return  # the plugin would have refused it
+    asking = grouped(
+        (key, vm)
+        for vm, item in Instances.of(snapshot).items()
+        for key in limited_keys(
+            at(item.vmi, "spec") or at(item.vm, "spec", "template", "spec", default={})
+        )
+    )
+    for key, vms in sorted(asking.items()):
+        words = (
+            f"{counted(len(vms), 'VM')} must be apart by {key}, and no pod has such a term: if "
+            f"admission plugin {LIMIT_HARD_ANTI_AFFINITY} is on, it refuses theirs"
+        )
+        hint = "leave the plugin off, or keep them apart by kubernetes.io/hostname"
+        yield _about_key("audit/limited-key", key, sorted(vms), words, hint=hint)
 
 
 def _asking(

@@ -12,10 +12,10 @@ ROOMS = {
     "__init__": 14,
     "__main__": 87,
     "adapters": 9_628,
-    "audit": 2_137,
+    "audit": 2_173,
     "calendar": 1_529,
-    "cli": 9_333,
-    "constraints": 11_411,
+    "cli": 9_439,
+    "constraints": 11_437,
     "documents": 2_500,
     "errors": 113,
     "execution": 3_541,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_016,
     "snapshot": 2_566,
     "wiring": 1_246,
-    "workflows": 15_747,
+    "workflows": 15_841,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

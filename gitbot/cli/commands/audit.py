@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitbot.cli.shared.explain_grounds import grounds_of, in_repository
+from gitbot.cli.shared.heal_pull import propose_changes
 from gitbot.cli.shared.options import (
     LISTED,
     ClusterAccess,
@@ -21,7 +22,6 @@ from gitbot.cli.shared.options import (
 )
 from gitbot.cli.shared.output import document_text, shown_findings, unknown_namespace
 from gitbot.cli.shared.session import say, stages
-from gitbot.cli.shared.unpin_pull import propose_unpinning
 from gitbot.errors import UsageError
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.findings import Severity
@@ -63,7 +63,8 @@ _TALK = ("table", "wide")
 @click.option(
     "--propose",
     is_flag=True,
-    help="Open a pull request that takes the pins that are shown out of the VM manifests.",
+    help="Open a pull request that takes the pins that are shown out of the VM manifests, and one "
+    "for each namespace that moves VMs whose own required terms do not hold.",
 )
 @click.option(
     "--dry-run",
@@ -123,7 +124,7 @@ def audit(
         )
     _show(result, output, rule, scope, grounds)
     if propose or dry_run:
-        propose_unpinning(grounds, result, manifests, access, human=human, dry_run=dry_run)
+        propose_changes(grounds, result, manifests, access, now=now, human=human, dry_run=dry_run)
     return _exit_code(result, fail_on)
 
 

@@ -12,8 +12,9 @@ from gitbot.constraints.scheduler.verdicts import Judgement
 from gitbot.constraints.scheduler.versions import FOLLOWED, LATER, MINOR
 from gitbot.constraints.scheduler.world import World
 from gitbot.model.cluster.pod import Pod
-from gitbot.model.cluster.scheduling import AffinityTerm
+from gitbot.model.cluster.scheduling import HOSTNAME, AffinityTerm
 from gitbot.model.plan.diagnosis import Check, failed, warned
+from gitbot.model.text.names import LIMIT_HARD_ANTI_AFFINITY
 from gitbot.model.text.wording import first_of
 
 ALWAYS_FOUND = 100  # feasible nodes that kube-scheduler looks for at least
@@ -48,6 +49,9 @@ def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
     if old := deprecated_in(pod):
         words = "; ".join(f"{key} (now {replaced_by(key)})" for key in old)
         yield warned("deprecated-key", f"its terms read labels that nodes may lose: {words}")
+    if (wide := _limited(pod)) and not _has_limited(world):
+        words = f"if admission plugin {LIMIT_HARD_ANTI_AFFINITY} is on, it refuses the pod"
+        yield warned("limited-key", f"{words}: required anti-affinity by {', '.join(wide)}")
     yield from _not_looked_at(pod, world)
     yield from _unread(pod, world)
     yield from _attachment(judgement)
@@ -76,6 +80,16 @@ def _terms(pod: Pod) -> tuple[AffinityTerm, ...]:
     affinity = pod.affinity
     preferred = (weighted.term for weighted in affinity.preferred_pods)
     return (*affinity.required_pods, *affinity.required_anti, *preferred)
+
+
+def _limited(pod: Pod) -> list[str]:
+    """As `limited_keys`, of a decoded pod."""
+    return sorted({term.topology_key for term in pod.affinity.required_anti} - {HOSTNAME})
+
+
+def _has_limited(world: World) -> bool:
+    """Whether the plugin is off: it would have refused one of the cluster's pods."""
+    return any(_limited(pod) for node in world.nodes for pod in world.pods_on(node.name))
 
 
 def _defective(term: AffinityTerm) -> bool:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 
 from gitbot.constraints.scheduler.label_index import LabelIndex
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import Json, at
 from gitbot.kubernetes.selectors import LabelMatcher, NodeMatcher
 from gitbot.model.cluster.node import Node
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import HOSTNAME, ZONE
 from gitbot.model.text.wording import first_of
 
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _OLD_KEYS = {
     "failure-domain.beta.kubernetes.io/zone": ZONE,
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
@@ -119,6 +121,16 @@ def key_advice(
 def replaced_by(key: str) -> str:
     """The label that Kubernetes writes instead of a deprecated one; "" for any other key."""
     return _OLD_KEYS.get(key, "")
+
+
+def limited_keys(spec: Json) -> set[str]:
+    """Topology keys of required anti-affinity that LimitPodHardAntiAffinityTopology refuses.
+
+    Source: kubernetes, plugin/pkg/admission/antiaffinity/admission.go: all but the hostname, in
+    pods that are created or updated. So a cluster with such a pod runs without the plugin.
+    """
+    terms = at(spec, "affinity", "podAntiAffinity", _REQUIRED, default=())
+    return {str(term.get("topologyKey")) for term in terms} - {HOSTNAME}
 
 
 def deprecated_in(pod: Pod) -> tuple[str, ...]:

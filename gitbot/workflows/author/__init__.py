@@ -2,11 +2,13 @@
 
 `check_new` judges the intent as a pull request with it would be judged. `open_new` commits its file
 on a branch of its own and opens the pull request. `unpinning` takes pins out of VM manifests for
-`open_unpinning`. None touches the cluster.
+`open_unpinning`. `healing_of_terms` chooses VMs whose own terms a move heals. None touches the
+cluster.
 """
 
 from __future__ import annotations
 
+from gitbot.workflows.author.heal_terms import healing_of_terms
 from gitbot.workflows.author.remove_pin import Pinned, open_unpinning, unpinning
 from gitbot.workflows.author.run import (
     NewIntent,
@@ -24,6 +26,7 @@ __all__ = [
     "asked_already",
     "check_first",
     "check_new",
+    "healing_of_terms",
     "next_step",
     "open_already",
     "open_new",

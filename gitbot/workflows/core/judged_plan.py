@@ -33,8 +33,7 @@ from gitbot.settings import Settings
 from gitbot.workflows.core.plan_conditions import outlook_of
 from gitbot.workflows.core.plan_verdict import (
     judged,
-    newly_gathered,
-    over_utilised,
+    once_there,
     overridden,
     single_losses,
     worse_losses,
@@ -90,8 +89,7 @@ def judge_plan(
     windows = {intent.ref.name for intent, _ in revision.intents.maintenance_windows}
     labels = label_findings(manifests, problem.snapshot, windows.union(emptying))
     own = {*replay(problem, plan), *rule_findings(plan), *worse_losses(losses), *labels}
-    own |= {*fault_findings(plan.faults), *newly_gathered(problem.snapshot, plan, problem.goals)}
-    own |= {*over_utilised(problem, plan)}
+    own |= {*fault_findings(plan.faults), *once_there(problem, plan)}
     found = tuple(sorted({*findings, *verdict.findings, *own}, key=sort_key))
     expires_at = clock + revision.settings.plan_expiry
     diff = placement_diff(

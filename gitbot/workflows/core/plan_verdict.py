@@ -94,7 +94,13 @@ def worse_losses(losses: Iterable[Resilience]) -> tuple[Finding, ...]:
 _NAMED = 3  # losses
 
 
-def newly_gathered(
+def once_there(problem: PlacementProblem, plan: PlacementPlan) -> Iterator[Finding]:
+    """What the cluster is like after the plan: workloads that gather, nodes that are too full."""
+    yield from _newly_gathered(problem.snapshot, plan, problem.goals)
+    yield from _over_utilised(problem, plan)
+
+
+def _newly_gathered(
     snapshot: ClusterSnapshot, plan: PlacementPlan, goals: Iterable[Goal]
 ) -> Iterator[Finding]:
     """Workloads whose members are on one node or in one zone after the plan, and were not before.
@@ -116,7 +122,7 @@ def newly_gathered(
         )
 
 
-def over_utilised(problem: PlacementProblem, plan: PlacementPlan) -> Iterator[Finding]:
+def _over_utilised(problem: PlacementProblem, plan: PlacementPlan) -> Iterator[Finding]:
     """Targets that the cluster's descheduler calls over-utilised, by its own thresholds."""
     ends = {move.vm.namespaced_name: move for move in plan.moves}
     places = {vm: move.to.node for vm, move in ends.items()}

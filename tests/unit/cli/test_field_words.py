@@ -8,6 +8,7 @@ import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
 from tests.doubles.problems import node, vm
+from tests.scenarios.small_clusters import kubevirt, machine
 from tests.unit.cli.desk import typed
 
 HOST = "kubernetes.io/hostname"
@@ -85,3 +86,19 @@ def test_deprecated_labels_in_a_vms_own_terms_are_named(tmp_path: Path) -> None:
     assert f"{zone} is deprecated, and nodes may lose it; the terms of 1 VM read it" in said.out
     said = typed("explain", "web", "--no-intents", "--snapshot", scene)
     assert f"deprecated-key: its terms read labels that nodes may lose: {zone} (now " in said.out
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_what_the_old_admission_plugin_refuses_is_named(tmp_path: Path, running: bool) -> None:
+    """A pod with such a term shows that the plugin is off."""
+    term = {"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    mine = vm("other", on="n1", affinity=apart) if running else ()
+    objects = [node("n1", zone="a"), kubevirt(), machine("web", affinity=apart), *mine]
+    scene = written(tmp_path, *objects)
+    said = typed("audit", "--no-intents", "--snapshot", scene)
+    words = "if admission plugin LimitPodHardAntiAffinityTopology is on, it refuses theirs: web"
+    assert (words in said.out) == (not running), said.text
+    said = typed("explain", "web", "--no-intents", "--snapshot", scene)
+    words = "it refuses the pod: required anti-affinity by topology.kubernetes.io/zone"
+    assert (words in said.out) == (not running), said.text
