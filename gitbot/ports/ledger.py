@@ -15,6 +15,12 @@ class LedgerStore(Protocol):
     def read(self) -> Ledger:
         """The whole ledger, verified (sequence and hash chain). Raises LedgerError if damaged."""
 
+    def known(self) -> Ledger:
+        """The ledger as last read or written here; read now if it never was, or after a lost race.
+
+        For repeats within a pass: whatever is decided on it is written by compare-and-swap.
+        """
+
     def append(
         self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
     ) -> Ledger:

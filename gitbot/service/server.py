@@ -135,6 +135,10 @@ class _Listener(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+def _plain(status: int, text: str) -> PageAnswer:
+    return PageAnswer(status=status, content_type="text/plain", body=text.encode())
+
+
 class _PageRequest(BaseHTTPRequestHandler):
     """One request: HTTP/1.0, so the connection ends with it."""
 
@@ -144,8 +148,11 @@ class _PageRequest(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        found = self.server.pages.answer(self.path)
-        self._send(found or PageAnswer(status=404, content_type="text/plain", body=b"not found\n"))
+        try:
+            found = self.server.pages.answer(self.path)
+        except Exception as error:  # noqa: BLE001 - the client learns it, and the passes go on
+            found = _plain(500, f"BUG: this page failed: {type(error).__name__}: {error}\n")
+        self._send(found or _plain(404, "not found\n"))
 
     do_HEAD = do_GET  # noqa: N815 - the base class's name
 

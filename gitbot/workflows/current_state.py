@@ -23,12 +23,13 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.core.stop_conditions import (
     Standstill,
+    clock_stop,
     cluster_stop,
+    flag_stop,
     forge_skew,
     ledger_stop,
     outdated,
     standstill,
-    stop_in,
 )
 from gitbot.workflows.ledger.anchor import Anchor, read_anchor
 
@@ -131,8 +132,7 @@ def known_standstill(
         stop = anchor.stop(ledger, migrations)
     with suppress(ClusterError):
         if not stop:
-            cluster.hold_flag()  # raises what `stop_in` takes for a reason to stop
-            stop = stop_in(cluster, clock)
+            stop = flag_stop(cluster.hold_flag()) or clock_stop(cluster, clock)
     return standstill(stop, ledger, name)
 
 

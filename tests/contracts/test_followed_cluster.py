@@ -565,7 +565,7 @@ def test_marks_go_on_after_a_damaged_answer() -> None:
             stopping.set()
         raise SnapshotError("not JSON")
 
-    marker = Marker(damaged, stopping, 0.01)
+    marker = Marker(damaged, stopping, 0.01, lambda: 0.0)
     marker.start()
     marker.join(10)
     assert asked == [3]

@@ -16,13 +16,19 @@ class MemoryLedgerStore:
 
     def __init__(self) -> None:
         self.ledger = Ledger()
+        self.last: Ledger | None = None  # as last read or written
         self.appends = 0
         self.before_append: Callable[[tuple[KnownEvent, ...]], None] = lambda _: None
         self.after_append: Callable[[tuple[KnownEvent, ...]], None] = lambda _: None
 
     def read(self) -> Ledger:
         """The whole ledger."""
+        self.last = self.ledger
         return self.ledger
+
+    def known(self) -> Ledger:
+        """The ledger as last read or written."""
+        return self.read() if self.last is None else self.last
 
     def append(
         self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
@@ -31,6 +37,7 @@ class MemoryLedgerStore:
         changed = ledger.plan_changes(plans)
         if not events and not changed:
             return ledger
+        self.last = None
         self.before_append(events)
         if ledger.head != self.ledger.head:
             raise ConflictError("somebody else moved gitbot/ledger first", hint="run again")
@@ -48,6 +55,7 @@ class MemoryLedgerStore:
             head=hashlib.sha256(text).hexdigest()[:40],
         )
         self.appends += 1
+        self.last = self.ledger
         self.after_append(events)
         return self.ledger
 

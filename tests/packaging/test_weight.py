@@ -11,7 +11,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 9_628,
+    "adapters": 9_690,
     "audit": 2_173,
     "calendar": 1_529,
     "cli": 9_439,
@@ -25,16 +25,16 @@ ROOMS = {
     "model": 3_646,
     "planner": 7_814,
     "policy": 4_100,
-    "ports": 630,
+    "ports": 636,
     "published": 2_137,
     "rendering": 347,
     "reports": 3_374,
-    "service": 229,
+    "service": 236,
     "settings": 766,
     "simulation": 9_016,
     "snapshot": 2_566,
     "wiring": 1_246,
-    "workflows": 15_841,
+    "workflows": 15_860,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from gitbot.adapters.git.bounded_command import CommandBound
-from gitbot.adapters.git.process import Git
+from gitbot.adapters.git.process import Git, is_commit_id
 from gitbot.errors import RepositoryError, UnreachableError
 
 MIRROR = "gitbot-mirror"  # the file that marks a repository as gitbot's own mirror
@@ -74,8 +75,7 @@ class Branches:
             if (unreachable := not_answered(error)) is not None:
                 raise unreachable from error
             self._one_by_one()
-        listed = self._git.run(["for-each-ref", "--format=%(objectname) %(refname)"])
-        return {ref: commit for commit, ref in _named(listed)}
+        return _refs_of(self._git)
 
     def tip(self, ref: str) -> str | None:
         """The remote's current commit. Git lists all refs whose names end like this one."""
@@ -108,6 +108,33 @@ class Branches:
     def _ours(self, ref: str) -> bool:
         name = ref.removeprefix(_HEADS)
         return any(fnmatchcase(name, one) for one in self._only)
+
+
+def _refs_of(git: Git) -> dict[str, str]:
+    """Full ref names and ids of a mirror, which only this process writes, from Git's files.
+
+    Git lists them if it stores them in another form, or if a file is damaged.
+    """
+    if not (git.directory / "reftable").exists():
+        loose = dict(_loose(git.directory))  # before the packed ones: Git may pack them meanwhile
+        packed = git.directory / "packed-refs"
+        known = {
+            ref: commit
+            for commit, ref in _named(packed.read_bytes() if packed.exists() else b"")
+            if is_commit_id(commit)
+        }
+        if all(map(is_commit_id, loose.values())):
+            return known | loose
+    listed = git.run(["for-each-ref", "--format=%(objectname) %(refname)"])
+    return {ref: commit for commit, ref in _named(listed)}
+
+
+def _loose(directory: Path) -> Iterator[tuple[str, str]]:
+    for path in (directory / "refs").rglob("*"):
+        name = path.relative_to(directory).as_posix()
+        if path.is_file() and path.suffix != ".lock":
+            with suppress(UnicodeEncodeError):
+                yield name.encode("utf-8").decode(), path.read_bytes().decode("latin-1").strip()
 
 
 def _named(listed: bytes) -> Iterator[tuple[str, str]]:

@@ -27,6 +27,7 @@ class GitLedgerStore:
         self._seen = ""
         self._ledger = Ledger()  # verified, or written, at its head
         self._files: dict[str, bytes] = {}  # the same ledger as files
+        self._is_known = False  # whether it is the newest of which this process knows
 
     def read(self) -> Ledger:
         self._repository.fetch()
@@ -42,7 +43,11 @@ class GitLedgerStore:
             files = dict(self._repository.read_tree(head, bounded=False)) if head else {}
             self._ledger = _ledger(head, files, known)
             self._files = files
+        self._is_known = True
         return self._ledger
+
+    def known(self) -> Ledger:
+        return self._ledger if self._is_known else self.read()
 
     def append(
         self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
@@ -59,6 +64,7 @@ class GitLedgerStore:
             present = append_lines(b"", ledger.of(path)) if known is None else known.get(path, b"")
             added = (event for event in linked if event.file == path)
             files[path] = append_lines(present, added)
+        self._is_known = False
         head = self._repository.write_commit(
             branch=BRANCH,
             expected=ledger.head or None,
@@ -76,7 +82,7 @@ class GitLedgerStore:
                     known.pop(path, None)
                 else:
                     known[path] = data
-            self._ledger = grown
+            self._ledger, self._is_known = grown, True
         return grown
 
 

@@ -335,6 +335,7 @@ class GitRepository:
                 raise RepositoryError(f"{branch} cannot be made: {said}", hint=_IN_WAY)
             if any(word in said for word in ("stale info", "rejected", "cannot lock ref")):
                 hint = _LOCKED if "File exists" in said else "run again"
+                self.fetch()  # the next decision is about what the other process pushed
                 raise ConflictError(f"somebody else moved {branch} first", hint=hint)
             way = _WRITE if _DENIED.search(said) else ""
             raise RepositoryError(f"pushing {branch} failed: {said}", hint=way)

@@ -33,6 +33,7 @@ from gitbot.snapshot import RESOURCES, FollowedRows, KindReader, Rows, from_sort
 FRESH = 300  # seconds; what acts asks for newer kinds
 MARK_EVERY = 15  # seconds; bookmarks come about once a minute
 _MARKS = 40
+DISCOVER_EVERY = 60  # seconds; a new minor of Kubernetes or a new kind is known then
 PATIENCE = 2  # seconds until a kind that a step needs is listed instead
 _JOIN = 5  # seconds that a stream has to end
 _SMALL = RESOURCES["Namespace"]  # any kind would do: the store has one version
@@ -65,6 +66,7 @@ class ClusterView:
         self._marker: tuple[Marker, threading.Event] | None = None
         self._marks: deque[VersionMark] = deque(maxlen=_MARKS)
         self._chosen: Mapping[str, str] = {}
+        self._served: tuple[float, str, Mapping[str, str]] | None = None
         self._denied: tuple[str, ...] = ()
         self._went_back = False
         self._is_refused = False
@@ -92,7 +94,7 @@ class ClusterView:
         """The state now, or of each kind at most FRESH seconds ago. Raises as a list does."""
         if self._is_refused or self._finds_refusal():
             return read_cluster(self._reading, self._name)
-        version, chosen = kubernetes_version(self._reading), chosen_versions(self._reading)
+        version, chosen = self._discovered()
         self._watch()
         if self._kinds and chosen == self._chosen:
             self._mark(self._reading.read)
@@ -105,6 +107,14 @@ class ClusterView:
         for kind in self._late():
             self._list_again(kind)
         return self._snapshot(version)
+
+    def _discovered(self) -> tuple[str, Mapping[str, str]]:
+        """The server's version, and the version of each kind that it serves."""
+        now = self._clock()
+        if self._served is None or not 0 <= now - self._served[0] < DISCOVER_EVERY:
+            version, chosen = kubernetes_version(self._reading), chosen_versions(self._reading)
+            self._served = (now, version, chosen)
+        return self._served[1:]
 
     def rows(self, kind: str) -> Rows | None:
         """The objects of a kind as far as they are known; None if it is not followed."""
@@ -164,7 +174,8 @@ class ClusterView:
             self._begin(kind)
         if self._marker is None:
             stopping = threading.Event()
-            self._marker = (Marker(self._mark_apart, stopping, self._mark_every), stopping)
+            marker = Marker(self._mark_apart, stopping, self._mark_every, self._until_mark)
+            self._marker = (marker, stopping)
             self._marker[0].start()
 
     def _list_again(self, old: FollowedKind) -> None:
@@ -225,6 +236,12 @@ class ClusterView:
 
     def _mark_apart(self) -> None:
         self._mark(self._streaming.ask)
+
+    def _until_mark(self) -> float:
+        """Seconds until the next mark is due; looks make marks, too."""
+        with self._changed:
+            last = self._marks[-1].began if self._marks else self._clock()
+        return last + self._mark_every - self._clock()
 
     def _mark(self, read: Callable[[str, Mapping[str, str]], HttpAnswer]) -> None:
         """Ask for the server's version, which never goes back except by a restored store."""

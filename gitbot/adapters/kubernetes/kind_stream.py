@@ -149,15 +149,26 @@ class KindStream(threading.Thread):
 
 
 class Marker(threading.Thread):
-    """Asks for the server's current version every few seconds until `stopping`."""
+    """Asks for the server's current version every few seconds until `stopping`.
 
-    def __init__(self, ask: Callable[[], None], stopping: threading.Event, seconds: float) -> None:
+    `due` says in how many seconds the next question is due: looks ask, too.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[], None],
+        stopping: threading.Event,
+        seconds: float,
+        due: Callable[[], float],
+    ) -> None:
         super().__init__(name="marks", daemon=True)
-        self._ask, self._stopping, self._seconds = ask, stopping, seconds
+        self._ask, self._stopping, self._seconds, self._due = ask, stopping, seconds, due
 
     def run(self) -> None:
-        while not self._stopping.wait(self._seconds):
-            try:
-                self._ask()
-            except (ClusterError, SnapshotError):  # no newer mark: the view shows its age
-                continue
+        rest = self._seconds
+        while not self._stopping.wait(rest):
+            rest = self._due()
+            if rest <= 0:
+                with suppress(ClusterError, SnapshotError):  # no newer mark: the view shows its age
+                    self._ask()
+                rest = self._seconds

@@ -45,6 +45,7 @@ class PassState:
     ends_at: int
     anchor: Anchor
     older: str = ""  # why the ledger cannot be trusted
+    is_read: bool = True  # whether the first step may decide on the ledger that began the pass
     compared: bool = False  # with what the cluster shows, at the first look
     anchored: str | None = ""  # the cluster's anchor of the ledger; None: it cannot be written
     known: ClusterSnapshot | None = None  # see `apply`

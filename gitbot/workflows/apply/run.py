@@ -344,7 +344,8 @@ def _is_idle(run: PassState, known: ClusterSnapshot) -> bool:
 
 def _read_again(run: PassState) -> Ledger:
     """Read ledger, base branch and approvals again: others write while a pass runs."""
-    ledger, head = run.journal.read(), base_head(run.shell)
+    is_read, run.is_read = run.is_read, False
+    ledger, head = run.journal.read(again=not is_read), base_head(run.shell)
     if head != run.base.commit:
         readable = readable_base(run.shell, head)
         run.base = readable.engine

@@ -35,7 +35,7 @@ def refresh_pulls(
     waits. `every` includes those that were never shown. One that the forge refuses to read or write
     stops nobody: its author may have blocked gitbot's account.
     """
-    ledger = shell.ledger_store.read()
+    ledger = shell.ledger_store.known()
     base = shell.repository.commit(shell.base_branch).id
     results: list[PublishResult] = []
     failed = 0

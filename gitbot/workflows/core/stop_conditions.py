@@ -158,18 +158,21 @@ def cluster_flag(cluster: Cluster) -> str:
         reason = cluster.hold_flag()
     except GitbotError as error:
         return UnknownStop(f"{UNREADABLE}: {error}")
+    return flag_stop(reason)
+
+
+def flag_stop(reason: str | None) -> str:
+    """What a stop flag with that reason means; None: there is none."""
     return "" if reason is None else FlagStop(reason or "held")
 
 
 def cluster_stop(shell: RunContext) -> str:
     """Why nothing may start on this cluster; "" if it may."""
-    return stop_in(shell.cluster, shell.clock)
+    return cluster_flag(shell.cluster) or clock_stop(shell.cluster, shell.clock)
 
 
-def stop_in(cluster: Cluster, clock: Clock) -> str:
-    reason = cluster_flag(cluster)
-    if reason:
-        return reason
+def clock_stop(cluster: Cluster, clock: Clock) -> str:
+    """Why the cluster's clock lets nothing start; "" if it does."""
     asked = clock.now()
     try:
         there = cluster.server_time()

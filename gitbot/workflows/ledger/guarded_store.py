@@ -25,6 +25,9 @@ class GuardedLedgerStore:
     def read(self) -> Ledger:
         return self.store.read()
 
+    def known(self) -> Ledger:
+        return self.store.known()
+
     def append(
         self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
     ) -> Ledger:

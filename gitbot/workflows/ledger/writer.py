@@ -76,13 +76,13 @@ class Journal:
         """Outcomes that the next commit writes."""
         return tuple(self._pending)
 
-    def read(self) -> Ledger:
+    def read(self, *, again: bool = True) -> Ledger:
         """Read again. If another process wrote, only unwritten creations stay pending.
 
         The next read of the cluster shows other outcomes again, but a migration may be deleted by
-        then.
+        then. Without `again`, what this process knows is enough.
         """
-        ledger = self._store.read()
+        ledger = self._store.read() if again else self._store.known()
         if ledger.head != self.ledger.head:
             self._pending = [event for event in self._pending if _is_news(ledger, event)]
         self.ledger = ledger

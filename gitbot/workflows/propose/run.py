@@ -138,7 +138,8 @@ def _begin(
     shell: RunContext, snapshot: ClusterSnapshot | None, anchor: Anchor | None
 ) -> ProposeRun:
     journal = Journal(shell.ledger_store, shell.clock)
-    seen = read_current_state(shell, journal.read(), snapshot=snapshot, anchor=anchor)
+    ledger = journal.read(again=snapshot is None)  # a caller with a snapshot has just read it
+    seen = read_current_state(shell, ledger, snapshot=snapshot, anchor=anchor)
     if isinstance(seen.stop, LedgerStop):  # what it lost would be proposed once more
         raise LedgerError(str(seen.stop))
     sources = ConcernSources.of(seen)

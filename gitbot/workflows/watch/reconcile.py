@@ -27,6 +27,8 @@ from gitbot.workflows.ledger.writer import retried
 from gitbot.workflows.propose import ProposeResult, not_planned, propose
 from gitbot.workflows.watch.notices import send_notices
 
+SOON = 5  # seconds in which a pass need not read the anchors twice
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileResult:
@@ -99,7 +101,7 @@ def _pass(
     wait_for_opening: int,
     every_pull: bool,
 ) -> ReconcileResult:
-    snapshot = shell.cluster.snapshot()
+    snapshot, looked = shell.cluster.snapshot(), shell.timer()
     try:
         base = shell.read_base(base_head(shell))
         publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
@@ -120,13 +122,16 @@ def _pass(
         # what has begun is still observed and recalled: its window may close during the trouble
         _only_apply(shell, max_runtime)
         raise
+    # an anchor from before long planning says little of the ledger now
+    is_new = shell.timer() - looked < SOON
     applied = apply(
         shell,
         max_runtime=max_runtime,
         wait_for_opening=wait_for_opening,
         on_look=publisher.refresh,
         on_report=_report,
-        known=snapshot,  # but no anchor: one from before all planning says little of the ledger now
+        known=snapshot,
+        anchor=known if is_new else None,
     )
     after = _propose_rest(shell, publisher, applied, known)
     return ReconcileResult(
@@ -191,7 +196,7 @@ def _record_audit(shell: RunContext, snapshot: ClusterSnapshot, base: RevisionEn
     """Record an audit's findings, if they changed. The manifests in Git are not part of it."""
     if not base.settings.record_audit:
         return
-    ledger, now = shell.ledger_store.read(), shell.clock.now()
+    ledger, now = shell.ledger_store.known(), shell.clock.now()
     if ledger.unknown(shell.cluster_name):
         return
     result = run_audit(snapshot, now=now, revision=base.revision, ledger=ledger)
@@ -207,6 +212,7 @@ def _propose_rest(
     if applied.did_nothing or applied.interrupted:
         return ProposeResult()
     publisher.publish(fresh := shell.cluster.snapshot())
+    shell.ledger_store.read()  # not older than the snapshot
     after = retried(lambda: propose(shell, snapshot=fresh, anchor=anchor))
     if not after.did_nothing:
         ledger = shell.ledger_store.read()

@@ -107,6 +107,8 @@ def wait_for_next_pass(shell: RunContext, applied: ApplyResult, *, every: int) -
     openings = [item.until for item in applied.waiting if item.until > now]
     until = min([next_turn(shell.cluster_name, now, every=every), *openings])
     journal = Journal(shell.ledger_store, shell.clock)
-    seen = heads(journal.read(), shell.cluster_name, applied.base or base_head(shell))
+    # what another process wrote since the pass read it ends the rest
+    known, base = journal.read(again=False), applied.base or base_head(shell)
+    seen = heads(known, shell.cluster_name, base)
     look = LOOK_ANYWAY if shell.followed is None else NOTICE
     wait_for_change(shell, journal, seen, until=until, look=min(look, every))

@@ -99,6 +99,7 @@ class Rounds:
 
     most: int
     held: list[tuple[int, int, int]] = field(default_factory=list)
+    memory: list[int] = field(default_factory=list)  # resident pages
 
     def of(self, *_: object) -> "Rounds":
         return self
@@ -115,6 +116,7 @@ class Rounds:
         descriptors = sum(1 for _ in Path("/proc/self/fd").iterdir())
         files = sum(1 for _ in Path(tempfile.gettempdir()).rglob("*"))
         self.held.append((descriptors, threading.active_count(), files))
+        self.memory.append(int(Path("/proc/self/statm").read_text().split()[1]))
         if len(self.held) >= self.most:
             signal.raise_signal(signal.SIGTERM)
 
@@ -162,9 +164,11 @@ def test_a_round_on_a_followed_cluster_leaves_no_stream(
     assert grown(held) == []
 
 
-def flat_over(most: int, trouble: Trouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = held_in(Rounds(most), trouble, tmp_path, monkeypatch, "--no-follow")
-    assert grown(held, rounds=most // 4) == []
+def flat_over(
+    rounds: Rounds, trouble: Trouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = held_in(rounds, trouble, tmp_path, monkeypatch, "--no-follow")
+    assert grown(held, rounds=rounds.most // 4) == []
 
 
 @pytest.mark.slow
@@ -173,7 +177,7 @@ def flat_over(most: int, trouble: Trouble, tmp_path: Path, monkeypatch: pytest.M
 def test_many_rounds_in_trouble_leave_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Trouble
 ) -> None:
-    flat_over(40, trouble, tmp_path, monkeypatch)
+    flat_over(Rounds(40), trouble, tmp_path, monkeypatch)
 
 
 @pytest.mark.long
@@ -182,4 +186,8 @@ def test_many_rounds_in_trouble_leave_nothing(
 def test_a_thousand_rounds_in_trouble_leave_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Trouble
 ) -> None:
-    flat_over(1_000, trouble, tmp_path, monkeypatch)
+    rounds = Rounds(1_000)
+    flat_over(rounds, trouble, tmp_path, monkeypatch)
+    first, last = max(rounds.memory[:250]), min(rounds.memory[-FIRST - 1 :])
+    assert last <= 1.05 * first, f"{last} pages, not {first}"
+    print(f"{first} pages in the first quarter, {last} at the end")

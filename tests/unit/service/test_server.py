@@ -80,6 +80,21 @@ def test_a_loop_without_a_heartbeat_is_not_alive(server: PageServer, bot: Bot) -
     assert (status, said.split(":")[0]) == (503, "hangs")
 
 
+def test_a_page_that_fails_says_so_and_prints_nothing(
+    server: PageServer,
+    bot: Bot,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(bot, "age", "young")
+    assert ask(server, "/healthz")[::2] == (
+        500,
+        "BUG: this page failed: ValueError: Unknown format code 'f' for object of type 'str'\n",
+    )
+    assert ask(server, "/metrics")[0] == 200
+    assert capsys.readouterr().err == ""
+
+
 def test_it_has_no_other_page_and_takes_no_write(server: PageServer) -> None:
     for path in ("/", "/metrics/", "/../etc/passwd"):
         assert ask(server, path)[0] == 404
