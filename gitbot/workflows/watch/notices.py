@@ -61,7 +61,7 @@ def send_notices(shell: RunContext) -> None:
 
 
 def _send_all(shell: RunContext, notifier: Notifier, hooks: Sequence[NoticeSettings]) -> None:
-    ledger, branch = shell.ledger_store.read(), notices_branch(shell.cluster_name)
+    ledger, branch = shell.ledger_store.known(), notices_branch(shell.cluster_name)
     head = shell.repository.resolve(branch)
     known = _read(None if head is None else shell.repository.read_blob(head, FILE))
     last = ledger.events[-1].seq if ledger.events else 0
