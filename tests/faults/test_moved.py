@@ -177,6 +177,26 @@ def test_a_ledger_that_starts_over_is_adopted_once(loses: Callable[[World], None
         adopt(world.shell)
 
 
+@pytest.mark.parametrize("happens", [(rename, restore), (move, restore)])
+def test_a_new_name_does_not_accept_that_lines_are_missing(
+    happens: tuple[Callable[[World], None], ...],
+) -> None:
+    world = World.begin()
+    world.forget_migrations()
+    for happening in happens:
+        happening(world)
+    anchors = dict(world.stage.cluster.anchors)
+    with pytest.raises(LedgerError, match="resume --accept-ledger"):
+        adopt(world.shell)
+    assert world.stage.cluster.anchors == anchors
+    assert apply(world.shell).unsure
+    assert world.creates() == 1
+    resume(world.shell, reason="", by="ana", accept_ledger=True)
+    assert any("lines 2 to" in line for line in world.stage.lines)
+    adopt(world.shell)
+    assert apply(world.shell).stop == ""
+
+
 @pytest.mark.parametrize("loses", [lose_namespace, lose_right])
 def test_a_ledger_that_went_back_without_an_anchor_is_accepted_once(
     loses: Callable[[World], None],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gitbot.errors import ClusterError, ClusterForbidden, UsageError
+from gitbot.errors import ClusterError, ClusterForbidden, LedgerError, UsageError
 from gitbot.execution.ledger_folds import fold_clusters
 from gitbot.model.ledger.events import KnownEvent, UnknownEvent
 from gitbot.model.ledger.ledger import HOLD_FILE, SUFFIX, Ledger
@@ -50,8 +50,8 @@ def adopt(shell: RunContext, *, former: str = "", as_new: bool = False) -> Adopt
     """Accept names and addresses as they are now.
 
     `former` is the cluster's name in the ledger, if several are possible; `as_new` says that the
-    cluster had none. Raises UsageError if nothing changed, ClusterError if the cluster's entry
-    cannot be written.
+    cluster had none. Raises UsageError if nothing changed, LedgerError if it lacks anchored lines,
+    ClusterError if the cluster's entry cannot be written.
     """
     anchor = read_anchor(shell)
     there = known_migrations(shell, anchor)
@@ -61,6 +61,8 @@ def adopt(shell: RunContext, *, former: str = "", as_new: bool = False) -> Adopt
     shell = replace(shell, ledger_store=unguarded(shell.ledger_store))
     if not isinstance(anchor.stop(ledger, there), MovedStop):
         raise UsageError("the ledger is that of this cluster and repository: nothing to adopt")
+    if missed := anchor.missed(ledger):  # a new name says nothing of lines that were lost
+        raise LedgerError(missed)
     name = "" if as_new else _former(anchor, ledger, former)
     lines = retried(lambda: _copy(shell, name)) if name else 0
     retried(lambda: _identify(shell, anchor.uid))
