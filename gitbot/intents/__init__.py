@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitbot.intents.approvals_needed import OwnershipRules, needs_of
-from gitbot.intents.codeowners import PLACES as CODEOWNERS_PLACES
+from gitbot.intents.codeowners import CODEOWNERS
 from gitbot.intents.file_layout import is_below, is_ours, is_read, proposal_file
 from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import Intent, IntentSet
@@ -20,7 +20,7 @@ from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.window_conflicts import TOO_SHORT, conflicts, without_clockless
 
 __all__ = [
-    "CODEOWNERS_PLACES",
+    "CODEOWNERS",
     "KINDS",
     "TOO_SHORT",
     "FreezeWindowSpec",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gitbot.intents.codeowners import codeowners
+from gitbot.intents.codeowners import CODEOWNERS
 from gitbot.intents.folder_owners import owner_of
 from gitbot.intents.intent import IntentSet
 from gitbot.model.cluster.scheduling import ZONE
@@ -36,11 +36,12 @@ def no_labels(_node: str) -> Labels:
 class OwnershipRules:
     """Who owns what at one commit. `labels` gives a node's labels; asked only if an owner selects.
 
-    `codeowners` is the text of that file, "" without one.
+    `codeowners` is the text of that file, "" without one, `grammar` that of its forge.
     """
 
     settings: Settings
     codeowners: str = ""
+    grammar: str = "github"
     labels: Callable[[str], Labels] = field(default=no_labels)
 
     @property
@@ -60,7 +61,7 @@ class OwnershipRules:
         owner = self.settings.namespace_owner(namespace)
         if owner is None:
             return ()
-        return owner.teams or codeowners(
+        return owner.teams or CODEOWNERS[self.grammar].owners(
             self.codeowners, file if owner.holds(file) else f"{owner.paths[0]}/file.yaml"
         )
 

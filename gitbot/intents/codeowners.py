@@ -8,10 +8,14 @@ skipped.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
+from gitbot.intents.gitea_codeowners import PLACES as GITEA_PLACES
+from gitbot.intents.gitea_codeowners import gitea_codeowners
+
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
-"""Where the file may lie; the first one counts."""
 MAX_BYTES = 3 * 1024 * 1024  # a larger file counts as absent, on GitHub too
 _OWNER = re.compile(r"@[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?|[^@\s]+@[^@\s]+")
 
@@ -63,3 +67,17 @@ def _expression(pattern: str) -> str:
 _WORD = re.compile(r"(?:\\.|[^ \t])+")  # a backslash before a space keeps the path together
 _SIGN = re.compile(r"\\.|.")
 _SIGNS = {"*": "[^/]*", "?": "[^/]"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeownersGrammar:
+    """Where the file may be (the first one counts), and how to read a path's owners from it."""
+
+    places: tuple[str, ...]
+    owners: Callable[[str, str], tuple[str, ...]]
+
+
+CODEOWNERS = {
+    "github": CodeownersGrammar(places=PLACES, owners=codeowners),
+    "gitea": CodeownersGrammar(places=GITEA_PLACES, owners=gitea_codeowners),
+}

@@ -19,13 +19,13 @@ ROOMS = {
     "documents": 2_500,
     "errors": 113,
     "execution": 3_541,
-    "intents": 5_653,
+    "intents": 5_721,
     "kubernetes": 507,
     "kubevirt": 3_089,
     "model": 3_646,
     "planner": 7_814,
     "policy": 4_100,
-    "ports": 636,
+    "ports": 637,
     "published": 2_137,
     "rendering": 347,
     "reports": 3_374,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_016,
     "snapshot": 2_566,
     "wiring": 1_246,
-    "workflows": 15_862,
+    "workflows": 15_866,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from gitbot.errors import ClusterError
 from gitbot.execution.approval import MergedPull, ProposalFact, consenting, judge
 from gitbot.execution.executor_types import Approval, Approved
-from gitbot.intents import CODEOWNERS_PLACES, IntentSet, OwnershipRules, needs_of, read_intents
+from gitbot.intents import CODEOWNERS, IntentSet, OwnershipRules, needs_of, read_intents
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.model.ledger.events import PlanShown
 from gitbot.model.ledger.owner_approval import OwnerApproval, missing
@@ -52,10 +52,14 @@ def owners_at(
         return None
     if not settings.owners:
         return OwnershipRules(settings=settings)
-    texts = (shell.repository.read_blob(commit, path) for path in CODEOWNERS_PLACES)
+    grammar = shell.forge.capabilities.codeowners
+    places = CODEOWNERS[grammar].places
+    texts = (shell.repository.read_blob(commit, path) for path in places)
     found = next((text for text in texts if text is not None), b"")
     text = found.decode("utf-8", "replace")
-    return OwnershipRules(settings=settings, codeowners=text, labels=present.labels)
+    return OwnershipRules(
+        settings=settings, codeowners=text, grammar=grammar, labels=present.labels
+    )
 
 
 @lru_cache(maxsize=16)

@@ -4,6 +4,7 @@
 it `pytest.mark.forge`, and `pytest.mark.xdist_group("gitea")`, so that one process starts it.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 
 from tests.controlplane import build
 from tests.forge.gitea import server
-from tests.forge.gitea.server import Gitea
+from tests.forge.gitea.server import Gitea, OwnGitea
+
+LIVE = os.environ.get("GITBOT_LIVE_GITEA", "")
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +27,16 @@ def gitea_program() -> Path:
 
 
 @pytest.fixture(scope="session")
-def gitea(gitea_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gitea]:
+def own_gitea(gitea_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnGitea]:
+    """For tests that stop it, or whose accounts are for nothing else."""
     with server.gitea(gitea_program, tmp_path_factory.mktemp("gitea")) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def gitea(request: pytest.FixtureRequest) -> Gitea:
+    """The server that `python -m tests.contracts.live` names, else our own."""
+    if LIVE:
+        return Gitea.at(LIVE, os.environ["GITBOT_LIVE_TOKEN"])
+    own: Gitea = request.getfixturevalue("own_gitea")
+    return own

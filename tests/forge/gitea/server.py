@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from gitbot.adapters.clock import SystemClock
 from tests.controlplane.component import Component, free_ports
 
 OWNER = "acme"
@@ -52,20 +54,96 @@ LEVEL = Warn
 """
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Gitea:
-    """A running server. Accounts and tokens are made when they are first needed."""
+    """A server at `web`. Accounts and tokens are made when they are first needed.
+
+    `owner` is the login of the administrator who has the repositories, OWNER in tests.
+    """
+
+    web: str
+    owner: str = OWNER
+    tokens: dict[str, str] = field(default_factory=dict)
+    number: int = 0  # of the newest repository
+
+    @classmethod
+    def at(cls, web: str, token: str) -> "Gitea":
+        """A server that runs already, with the token of an administrator of it."""
+        made = cls(web=web.rstrip("/"), tokens={OWNER: token}, number=SystemClock().now())
+        made.owner = str(made.do(OWNER, "GET", "/user")["login"])
+        return made
+
+    def token(self, account: str) -> str:
+        """A token of an account with all scopes; the account is made if it does not exist."""
+        if account not in self.tokens:
+            person = {"username": account, "email": f"{account}@example.org", "password": PASSWORD}
+            self.ask(
+                "POST", "/admin/users", {**person, "must_change_password": False},
+                authorization=f"token {self.token(OWNER)}",
+            )  # fmt: skip
+            pair = base64.b64encode(f"{account}:{PASSWORD}".encode()).decode()
+            wanted = {"name": f"{time.time_ns()}", "scopes": ["all"]}
+            status, body = self.ask(
+                "POST", f"/users/{account}/tokens", wanted, authorization=f"Basic {pair}"
+            )
+            assert status == 201, body
+            self.tokens[account] = str(body["sha1"])
+        return self.tokens[account]
+
+    def add_repository(self, *writers: str, auto_init: bool = False) -> str:
+        """`owner/name` of a new repository."""
+        self.number += 1
+        name = f"placement-{self.number}"
+        self.do(
+            OWNER, "POST", "/user/repos",
+            {"name": name, "default_branch": "main", "auto_init": auto_init},
+        )  # fmt: skip
+        for writer in writers:
+            self.token(writer)
+            path = f"/repos/{self.owner}/{name}/collaborators/{writer}"
+            self.do(OWNER, "PUT", path, {"permission": "write"})
+        return f"{self.owner}/{name}"
+
+    def do(self, account: str, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """The answer to an account's request. Raises AssertionError if Gitea refuses."""
+        authorization = f"token {self.token(account)}"
+        status, answer = self.ask(verb, path, body, authorization=authorization)
+        assert status < 300, f"{verb} {path}: {status} {answer}"
+        return answer
+
+    def ask(
+        self,
+        verb: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        authorization: str = "",
+    ) -> tuple[int, Any]:
+        parts = urlsplit(self.web)
+        secure = parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        connection = kind(parts.netloc, timeout=30)
+        headers = {"Content-Type": "application/json"}
+        if authorization:
+            headers["Authorization"] = authorization
+        try:
+            connection.request(
+                verb, f"{parts.path}/api/v1{path}", json.dumps(body) if body else None, headers
+            )
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        return answer.status, json.loads(text) if text.strip() else None
+
+
+@dataclass(slots=True, kw_only=True)
+class OwnGitea(Gitea):
+    """A server that was started for tests, in a folder of its own."""
 
     program: Path
     folder: Path
-    port: int
     component: Component
-    _tokens: dict[str, str] = field(default_factory=dict)
-    _number: int = 0
-
-    @property
-    def web(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
         self.component.start()
@@ -84,81 +162,16 @@ class Gitea:
     def stop(self) -> None:
         self.component.stop()
 
-    def command(self, *arguments: str) -> str:
-        """The output of one of Gitea's own commands."""
+    def add_administrator(self) -> None:
         words = [
-            *_alone(self.folder),
-            str(self.program),
-            *arguments,
-            "--config",
-            str(self.folder / "app.ini"),
-        ]
+            *_alone(self.folder), str(self.program), "admin", "user", "create", "--admin",
+            "--username", OWNER, "--email", f"{OWNER}@example.org", "--password", PASSWORD,
+            "--must-change-password=false", "--access-token", "--access-token-scopes", "all",
+            "--config", str(self.folder / "app.ini"),
+        ]  # fmt: skip
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def token(self, account: str) -> str:
-        """A token of an account with all scopes; the account is made if it does not exist."""
-        if account not in self._tokens:
-            if account == OWNER:
-                made = self.command(
-                    "admin", "user", "create", "--admin", "--username", OWNER, "--email",
-                    f"{OWNER}@example.org", "--password", PASSWORD, "--must-change-password=false",
-                    "--access-token", "--access-token-scopes", "all",
-                )  # fmt: skip
-                self._tokens[account] = re.findall(r"[0-9a-f]{40}", made)[-1]
-                return self._tokens[account]
-            person = {"username": account, "email": f"{account}@example.org", "password": PASSWORD}
-            self.do(OWNER, "POST", "/admin/users", {**person, "must_change_password": False})
-            pair = base64.b64encode(f"{account}:{PASSWORD}".encode()).decode()
-            status, body = self.ask(
-                "POST", f"/users/{account}/tokens", {"name": "t", "scopes": ["all"]},
-                authorization=f"Basic {pair}",
-            )  # fmt: skip
-            assert status == 201, body
-            self._tokens[account] = str(body["sha1"])
-        return self._tokens[account]
-
-    def add_repository(self, *writers: str, auto_init: bool = False) -> str:
-        """`owner/name` of a new repository."""
-        self._number += 1
-        name = f"placement-{self._number}"
-        self.do(
-            OWNER, "POST", "/user/repos",
-            {"name": name, "default_branch": "main", "auto_init": auto_init},
-        )  # fmt: skip
-        for writer in writers:
-            self.token(writer)
-            path = f"/repos/{OWNER}/{name}/collaborators/{writer}"
-            self.do(OWNER, "PUT", path, {"permission": "write"})
-        return f"{OWNER}/{name}"
-
-    def do(self, account: str, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """The answer to an account's request. Raises AssertionError if Gitea refuses."""
-        authorization = f"token {self.token(account)}"
-        status, answer = self.ask(verb, path, body, authorization=authorization)
-        assert status < 300, f"{verb} {path}: {status} {answer}"
-        return answer
-
-    def ask(
-        self,
-        verb: str,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        authorization: str = "",
-    ) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        headers = {"Content-Type": "application/json"}
-        if authorization:
-            headers["Authorization"] = authorization
-        try:
-            connection.request(verb, f"/api/v1{path}", json.dumps(body) if body else None, headers)
-            answer = connection.getresponse()
-            text = answer.read()
-        finally:
-            connection.close()
-        return answer.status, json.loads(text) if text.strip() else None
+        self.tokens[OWNER] = re.findall(r"[0-9a-f]{40}", done.stdout)[-1]
 
 
 def _alone(folder: Path) -> list[str]:
@@ -172,7 +185,7 @@ def _alone(folder: Path) -> list[str]:
 
 
 @contextmanager
-def gitea(program: Path, folder: Path) -> Iterator[Gitea]:
+def gitea(program: Path, folder: Path) -> Iterator[OwnGitea]:
     """A new server, which is stopped at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     [port] = free_ports(1)
@@ -184,10 +197,11 @@ def gitea(program: Path, folder: Path) -> Iterator[Gitea]:
     )
     command = [*_alone(folder), str(program), "web", "--config", str(configuration)]
     component = Component("gitea", command, log=folder / "gitea.log")
-    server = Gitea(program=program, folder=folder, port=port, component=component)
+    web = f"http://127.0.0.1:{port}"
+    server = OwnGitea(web=web, program=program, folder=folder, component=component)
     try:
         server.start()
-        server.token(OWNER)
+        server.add_administrator()
         yield server
     finally:
         server.stop()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.component import Component
-from tests.forge.gitea.server import OWNER, PASSWORD, Gitea
+from tests.forge.gitea.server import OWNER, PASSWORD, OwnGitea
 
 pytestmark = [pytest.mark.forge, pytest.mark.xdist_group("gitea"), pytest.mark.timeout(900)]
 
@@ -54,7 +54,7 @@ FOLDER = "intents/iberia/customapp"
 class World:
     """A clone of the intents on Gitea, and a simulated cluster. ana writes, ben and cho review."""
 
-    server: Gitea
+    server: OwnGitea
     repository: str
     clone: Path
     kubeconfig: Path
@@ -122,24 +122,24 @@ class World:
 
 
 @pytest.fixture
-def world(gitea: Gitea, tmp_path: Path) -> Iterator[World]:
-    repository = gitea.add_repository("ana", "ben", "cho", "gitbot")
+def world(own_gitea: OwnGitea, tmp_path: Path) -> Iterator[World]:
+    repository = own_gitea.add_repository("ana", "ben", "cho", "gitbot")
     clone, cluster = tmp_path / "placement", tmp_path / "cluster"
     made = World(
-        server=gitea, repository=repository, clone=clone, kubeconfig=cluster / "kubeconfig"
+        server=own_gitea, repository=repository, clone=clone, kubeconfig=cluster / "kubeconfig"
     )
     clone.mkdir()
     made.git("init", "--quiet", "--initial-branch=main")
     for key, value in (("user.name", "ana"), ("user.email", "ana@example.org")):
         made.git("config", key, value)
-    address = f"{gitea.web}/{repository}.git"
-    header = f"Authorization: token {gitea.token('ana')}"
-    made.git("config", f"http.{gitea.web}/.extraheader", header)
+    address = f"{own_gitea.web}/{repository}.git"
+    header = f"Authorization: token {own_gitea.token('ana')}"
+    made.git("config", f"http.{own_gitea.web}/.extraheader", header)
     made.git("remote", "add", "origin", address)
-    text = CONFIGURATION.format(web=gitea.web, repository=repository)
+    text = CONFIGURATION.format(web=own_gitea.web, repository=repository)
     made.push("main", ".gitbot.yaml", text)
     rule = {"rule_name": "main", "required_approvals": 2, "dismiss_stale_approvals": True}
-    gitea.do(OWNER, "POST", f"/repos/{repository}/branch_protections", rule)
+    own_gitea.do(OWNER, "POST", f"/repos/{repository}/branch_protections", rule)
     with simulated(cluster, tmp_path / "cluster.log"):
         yield made
 
