@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from gitbot.planner.search import budget
-from tests.doubles.problems import node, vm
+from tests.doubles.problems import HOSTNAME, node, vm
 from tests.laws.mornings import API, Morning, morning
 from tests.laws.mornings_checker import Answer, faults
-from tests.laws.mornings_remedies import answered, useless
+from tests.laws.mornings_remedies import answered, still_there, useless
 
 CALM = Morning(
     nodes=(node("a", memory="8Gi"), node("b", memory="2Gi"), node("c", unschedulable=True)),
@@ -31,6 +31,7 @@ CALM = Morning(
 )
 
 
+IN = {"namespace": "team-0"}
 STEP = 1_000
 
 
@@ -93,6 +94,41 @@ def test_a_remedy_that_is_offered_helps() -> None:
     assert [line for seed in (0, 30, 34, 78) for line in useless(morning(seed, most=6))] == []
 
 
+def test_a_reason_is_gone_once_a_person_did_what_it_names() -> None:
+    assert [line for seed in (3, 15) for line in still_there(morning(seed, most=6))] == []
+
+
+def test_a_field_that_a_hold_names_helps() -> None:
+    """The two must be together, and a third VM goes between them: a hold says how long."""
+    asked = {"vms": {"names": ["v1", "v2", "v3"]}, "target": {"node": "b"}}
+    near = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "x"}}}
+    rule = {
+        "selector": {"matchLabels": {"app": "x"}},
+        "affinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]},
+    }
+    case = replace(
+        CALM,
+        nodes=(node("a"), node("b")),
+        vms=tuple(
+            vm(name, on="a", namespace="team-0", memory=memory, labels={"app": app})
+            for name, memory, app in (("v1", "1Gi", "x"), ("v2", "8Gi", "x"), ("v3", "2Gi", "y"))
+        ),
+        limits={"parallel": 1, "reserve": 0},
+        intents=tuple(
+            {
+                "apiVersion": API,
+                "kind": kind,
+                "metadata": {"name": kind.lower(), **IN},
+                "spec": spec,
+            }
+            for kind, spec in (("PlacementRule", rule), ("MigrationRequest", asked))
+        ),
+    )
+    hints = [hold["hint"] for hold in answered(case)["holds"]]
+    assert [hint.startswith("write allowBreach: PT") for hint in hints] == [True, True]
+    assert useless(case) == []
+
+
 def test_a_remedy_that_was_not_tried_is_not_said_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     def hints() -> list[str]:
         found = (hold["hint"] for hold in answered(morning(0, most=6))["holds"])
@@ -112,6 +148,12 @@ def test_a_remedy_that_was_not_tried_is_not_said_to_fail(monkeypatch: pytest.Mon
 @pytest.mark.timeout(600)
 def test_a_remedy_that_is_offered_on_many_mornings_helps() -> None:
     assert [line for seed in range(80, 150) for line in useless(morning(seed, most=6))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_reasons_of_many_mornings_are_gone_once_a_person_did_what_they_name() -> None:
+    assert [line for seed in range(80) for line in still_there(morning(seed, most=6))] == []
 
 
 def answer(*moves: dict[str, Any], holds: Sequence[dict[str, Any]] = ()) -> Answer:
