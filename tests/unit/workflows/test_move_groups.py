@@ -77,12 +77,16 @@ def test_a_pair_goes_with_the_pause_that_the_request_allows(tmp_path: Path) -> N
     assert {item.code for item in denied.findings if item.severity == "error"} == {
         "policy/allow-breach"
     }
+    loop.person.fetch()
+    start = loop.person.resolve("main")
+    assert start is not None
     loop.person.write_commit(
         branch="main",
-        expected=loop.person.resolve("main"),
+        expected=start,
         files={"policies/apart.yaml": APART.encode()},
         message="Allow it",
         time=loop.port.now(),
+        parents=(start,),
     )
     published = loop.publish(pull.number)
     assert not published.check.fails(), published.check.findings
