@@ -207,7 +207,9 @@ def figures(*, full: bool = False) -> Iterator[Figure]:
     """A pass, an hour's first pass, a request, and days, for each number of clusters."""
     for clusters in (*CLUSTERS, *((FULL,) if full else ())):
         with fleet(clusters) as found:
-            quiet, looks = found.passes(), found.looks()
+            quiet = found.passes()
+            found.looks()  # it fetches what the others have pushed meanwhile
+            looks = found.looks()
             request = found.request() - quiet - quiet
             found.passes()
             found.open_again()
