@@ -1,7 +1,7 @@
 """Requests to Gitea's REST API, sent with urllib.
 
-pyforgejo and py-gitea repeat no write safely and read no more than a page without being asked, so
-the promises of `rest` would have to go around them; what is left of a library is one request.
+`rest` decides what is repeated, how much is read and what a lost answer means, so all that a
+library would add is one request.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gitbot.adapters.bounded_http_body import Body, whole
 from gitbot.adapters.forges.rest.api import MAX_PAGES, TIMEOUT, Json, RestApi
 from gitbot.adapters.forges.rest.budget import Priority, RequestBudget
 from gitbot.adapters.forges.rest.refusals import RestRefusal, said_in
+from gitbot.adapters.one_address import OPENER
 from gitbot.errors import ForgeError
 from gitbot.ports.clock import Clock
 
@@ -91,16 +92,6 @@ _HINTS = {
 }
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The token is for the configured address only; urllib would send it to redirects, too."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirects)
-
-
 def _sender(address: str, token: str) -> Callable[..., tuple[int, dict[str, Any], str]]:
     """A function that sends one request. Raises OSError for a lost answer, ForgeError otherwise."""
 
@@ -121,7 +112,7 @@ def _sender(address: str, token: str) -> Callable[..., tuple[int, dict[str, Any]
         )
         request.add_unredirected_header("Authorization", f"token {token}")
         try:
-            with _OPENER.open(request, timeout=TIMEOUT) as answer:
+            with OPENER.open(request, timeout=TIMEOUT) as answer:
                 return answer.status, dict(answer.headers), _text(answer)
         except urllib.error.HTTPError as error:
             with error:
