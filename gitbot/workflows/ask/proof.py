@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 from gitbot.errors import UsageError
 from gitbot.execution.request_records import fold_requests
+from gitbot.intents import IntentSet
 from gitbot.model.ledger.events import MoveApproved, MoveChanged, MoveEvent, RequestCancelled
 from gitbot.model.ledger.ledger import Ledger, request_file
 from gitbot.model.ledger.request_id import RequestId, parse_request_id
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import counted, nearest
 from gitbot.published import PlanDocument
-from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.context import RunContext, base_head
+from gitbot.workflows.core.revision import INTENTS, Revision, read_revision, texts_at
 from gitbot.workflows.ledger.kept_plans import check_plans, plan_of
 
 
@@ -83,7 +85,7 @@ def _intents(shell: RunContext, document: PlanDocument, event: MoveApproved) -> 
     """The intents of the request's moves, compared with those of the approved commit."""
     refs = {move.intent.id: move.intent for move in document.plan.moves}
     planned = {name: digest for name, digest in document.plan.intents.items() if name in refs}
-    there = shell.read_base(event.commit).intents if planned else None
+    there = _intents_at(shell, event.commit, document.plan.cluster) if planned else None
     for name, digest in sorted(planned.items()):
         found = there.by_id(name) if there is not None else None
         same = found is not None and found.spec_digest == digest
@@ -92,6 +94,16 @@ def _intents(shell: RunContext, document: PlanDocument, event: MoveApproved) -> 
             text=f"intent: {name}, {place}, {digest}",
             wrong="" if same else f"commit {event.commit} has another one",
         )
+
+
+def _intents_at(shell: RunContext, commit: str, cluster: str) -> IntentSet | None:
+    """The intents of a commit for the name that the cluster had in its plan."""
+    if cluster == shell.cluster_name:
+        return shell.read_base(commit).intents
+    texts = texts_at(shell.repository, commit, commit=commit, intents=f"{INTENTS}{cluster}/")
+    shipped = shell.read_base(base_head(shell)).revision.shipped
+    read = read_revision(texts, cluster=cluster, shipped=shipped)
+    return read.intents if isinstance(read, Revision) else None
 
 
 def _step(event: MoveEvent | RequestCancelled, approved: set[str]) -> Link:

@@ -71,3 +71,24 @@ def test_another_intent_than_the_planned_one_is_named(
     (wrong,) = (link for link in links if link.wrong)
     assert wrong.text.startswith("intent: MigrationRequest/customapp/jump, ")
     assert wrong.wrong.endswith(" has another one")
+
+
+def test_a_request_of_before_a_rename_has_the_intent_of_its_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with at_desk(tmp_path, monkeypatch) as desk:
+        finished(desk)
+        before = prove(desk, 0)
+        desk.git("pull", "-q", "--ff-only")
+        path = desk.tree / ".gitbot.yaml"
+        renamed = "- name: lusitania\n    context: iberia"
+        path.write_text(path.read_text().replace("- name: iberia", renamed))
+        desk.git("mv", "intents/iberia", "intents/lusitania")
+        desk.git("commit", "-qam", "rename")
+        desk.git("push", "-q")
+        adopted = desk.gitbot("ledger", "adopt")
+        assert adopted.code == 0, adopted.text
+        after = prove(desk, 0)
+    assert [line for line in after if " intent: " in line] == [
+        line for line in before if " intent: " in line
+    ]
