@@ -98,7 +98,7 @@ def test_the_second_pass_does_nothing_and_says_so(stage: Stage) -> None:
     assert (stage.store.appends, stage.forge.writes, list(stage.cluster.calls)) == writes
 
 
-def test_a_pass_without_anything_to_write_needs_the_ledger_no_more_after_its_look(
+def test_a_pass_without_anything_to_write_reads_the_ledger_once(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[Ledger] = []
@@ -110,7 +110,7 @@ def test_a_pass_without_anything_to_write_needs_the_ledger_no_more_after_its_loo
 
     monkeypatch.setattr(stage.store, "read", counted)
     assert apply(stage.shell).did_nothing
-    assert len(reads) == 2, "one to begin with, one for the look"
+    assert len(reads) == 1, "the first look decides on the ledger that began the pass"
 
 
 def test_the_status_of_the_pull_request_follows_and_tells_the_outcome(stage: Stage) -> None:
