@@ -273,7 +273,6 @@ def _prepare_streams() -> None:
 _NO_FOLDER = "the folder that you are in was removed; cd to one that is there"
 _NO_ROOM = "no folder takes temporary files: set TMPDIR to one with room that you may write"
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF)
-_ALIKE = 0.7  # difflib's ratio of two options, of which one may be meant
 _SHORT = re.compile("-[^-]")
 _FOUND = re.compile(r"'([^']*)' is not one of ")  # click's words for a wrong choice
 
@@ -292,21 +291,21 @@ def _usage(error: click.ClickException) -> str:
     text = error.format_message().rstrip(".")
     choice = error.param.type if isinstance(error, click.BadParameter) and error.param else None
     if isinstance(choice, click.Choice) and (found := _FOUND.match(error.message)):
-        from gitbot.model.text.wording import nearest  # noqa: PLC0415 - only for an error
+        from gitbot.model.text.wording import ALIKE, nearest  # noqa: PLC0415 - only for an error
 
-        near = nearest(found[1], [str(word) for word in choice.choices], cutoff=_ALIKE)
+        near = nearest(found[1], [str(word) for word in choice.choices], cutoff=ALIKE)
         how = f"did you mean {near}?" if near else how
     return f"{text}; {how}" if how else text
 
 
 def _unknown(kind: str, word: str, known: list[str], how: str) -> str:
     """The dashes of options count for nothing: `--time-zone` is not near `--action`."""
-    from gitbot.model.text.wording import nearest  # noqa: PLC0415 - only for an error
+    from gitbot.model.text.wording import ALIKE, nearest  # noqa: PLC0415 - only for an error
 
     bare = {flag.lstrip("-"): flag for flag in reversed(known) if not _SHORT.fullmatch(flag)}
     asked = word.rsplit(maxsplit=1)[-1].lstrip("-")
     begun = next((name for name in bare if len(asked) > 1 and name.startswith(asked)), None)
-    near = bare.get(begun or nearest(asked, bare, cutoff=_ALIKE) or "")
+    near = bare.get(begun or nearest(asked, bare, cutoff=ALIKE) or "")
     return f"there is no {kind} {word}; {f'did you mean {near}?' if near else how}"
 
 

@@ -15,7 +15,7 @@ from gitbot.documents.field_names import FieldNames, Json
 from gitbot.documents.finding_report import Report, value_at
 from gitbot.documents.positions import Path, key_path, shown
 from gitbot.model.plan.findings import Finding, Refusal
-from gitbot.model.text.wording import nearest, one_of
+from gitbot.model.text.wording import ALIKE, nearest, one_of
 
 _WANTED = {
     "string_type": "text",
@@ -170,7 +170,7 @@ def _expectation(
 
 def _choice(expected: str, value: Any) -> tuple[str, str, str]:
     words = re.findall(r"'([^']*)'", expected)
-    near = nearest(value, words, cutoff=0.7) if isinstance(value, str) else None
+    near = nearest(value, words, cutoff=ALIKE) if isinstance(value, str) else None
     return one_of(words), f"did you mean {near}?" if near else "", "choice"
 
 

@@ -12,10 +12,10 @@ from msgspec import UNSET, Meta, UnsetType
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.kubevirt.names import API_VERSION
 from gitbot.model.cluster.cluster import KINDS, ClusterSnapshot
-from gitbot.model.ledger.events import NoticeEvent
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.diagnosis import Outcome
 from gitbot.model.plan.findings import Severity
+from gitbot.model.text.names import NoticeEvent
 from gitbot.published.document import Count, Digest, Document, Instant, KnownInstant, Part
 from gitbot.published.load import PublishedLoad, load_file
 from gitbot.published.status import NotPlannedLine

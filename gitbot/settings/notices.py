@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pydantic import Field
 
 from gitbot.documents.fields import DnsLabel, Value
-from gitbot.model.ledger.events import NoticeEvent
+from gitbot.model.text.names import NoticeEvent
 from gitbot.settings.owners import NamespacePattern
 
 PERSON: tuple[NoticeEvent, ...] = ("Failed", "NodeReady", "Proposed", "Resumed", "Stopped")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import msgspec
 from msgspec import field
@@ -399,8 +399,3 @@ PullEvent = PlanShown | PolicyOverridden | MergeJudged
 OtherEvent = ConcernChanged | AuditScored | FormatRaised | ClusterIdentified
 KnownEvent = RequestEvent | NodeEvent | PullEvent | HoldEvent | OtherEvent
 LedgerEvent = KnownEvent | UnknownEvent
-
-NoticeEvent = Literal[
-    "Failed", "Moved", "NodeReady", "NodeReturned", "Proposed", "Resumed", "Stopped"
-]
-"""What people outside the forge are told of the ledger."""

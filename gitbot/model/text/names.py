@@ -54,3 +54,7 @@ BAD_REF = r"[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(/|$)|^@
 
 JSON Schema accepts the pattern as well.
 """
+NoticeEvent = Literal[
+    "Failed", "Moved", "NodeReady", "NodeReturned", "Proposed", "Resumed", "Stopped"
+]
+"""What people outside the forge are told of the ledger."""

@@ -21,11 +21,11 @@ from gitbot.model.ledger.events import (
     MoveState,
     NodeChanged,
     NodeState,
-    NoticeEvent,
     StopLifted,
     StopSet,
 )
 from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.text.names import NoticeEvent
 from gitbot.ports.notices import Notifier
 from gitbot.published import PublishedNotice, published, sorted_bytes
 from gitbot.reports import escape

@@ -37,8 +37,8 @@ def said(intent: str = REQUEST, *, limits: str = "{}", forge: str = "{}") -> str
 @pytest.mark.parametrize(
     ("forge", "words"),
     [
-        ("{type: gitlab}", 'found "gitlab", expected local or github; '),
-        ("{type: gihub}", 'found "gihub", expected local or github; did you mean github?'),
+        ("{type: gitlab}", 'found "gitlab", expected local, github or gitea; '),
+        ("{type: gihub}", 'found "gihub", expected local, github or gitea; did you mean github?'),
     ],
 )
 def test_another_forge_is_not_a_misspelt_one(forge: str, words: str) -> None:

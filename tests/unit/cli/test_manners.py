@@ -193,7 +193,10 @@ MISSPELT = [
     ("plan -o jso", "'jso' is not one of 'table', 'wide', 'json'"),
     ("plan -o jso", "; did you mean json?"),
     ("completion bas", "; did you mean bash?"),
-    ("init --forge gitlab", "is not one of 'local', 'github'; gitbot init --help shows how"),
+    (
+        "init --forge gitlab",
+        "'github', 'gitea'; gitbot init --help shows how",
+    ),
 ]
 
 

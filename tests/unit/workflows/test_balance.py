@@ -1,11 +1,14 @@
 """A request that evens out: proposed, merged, carried out once; nothing where nodes are even."""
 
+import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from gitbot.workflows.check import publish
 from gitbot.workflows.watch import reconcile
+from gitbot.workflows.watch.reconcile import SOON
 from tests.doubles.intents import HEAD
 from tests.unit.workflows.story import Story
 
@@ -34,8 +37,9 @@ def test_what_is_merged_on_the_base_branch_is_proposed_and_carried_out_once() ->
     assert (story.writes(), story.pulls()) == (before, ())
 
 
-def test_pass_that_proposes_applies_and_proposes_reads_the_anchor_again_only_to_apply(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("seconds", "times"), [(0, 1), (SOON, 2)])
+def test_a_pass_reads_the_anchor_again_to_apply_only_after_long_planning(
+    monkeypatch: pytest.MonkeyPatch, seconds: int, times: int
 ) -> None:
     story = Story.begin(even=EVEN)
     reconcile(story.shell)
@@ -47,8 +51,10 @@ def test_pass_that_proposes_applies_and_proposes_reads_the_anchor_again_only_to_
         return found
 
     monkeypatch.setattr(story.port, "ledger_anchors", ledger_anchors)
-    assert reconcile(story.shell).applied.created == 1
-    assert len(reads) == 2
+    slow = itertools.count(step=seconds)
+    shell = replace(story.shell, seconds=lambda: float(next(slow)))
+    assert reconcile(shell).applied.created == 1
+    assert len(reads) == times
 
 
 def test_a_pull_request_shows_the_moves_and_its_merge_approves_them() -> None:
