@@ -32,9 +32,10 @@ from tests.unit.action.stage import (
 pytestmark = [pytest.mark.xdist_group("action"), pytest.mark.timeout(900)]
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDemo]:
-    cluster = ServedDemo(tmp_path_factory.mktemp("cluster") / "served", factor=1)
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ServedDemo]:
+    """One for each test: migrations of another repository's ledger stop a bot without a line."""
+    cluster = ServedDemo(tmp_path / "served", factor=1)
     yield cluster
     cluster.stop()
 
