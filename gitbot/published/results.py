@@ -162,7 +162,7 @@ class RightsAnswer(Part, frozen=True):
 
 
 class PublishedNotice(Document, frozen=True, kw_only=True):
-    """What a webhook is told. `text` alone is enough for a chat; the rest is for programs."""
+    """What gitbot sends to a webhook. A chat needs `text` alone; the rest is for programs."""
 
     kind: Literal["Notice"] = "Notice"
     id: Annotated[str, Meta(description="The same each time that the same notice is sent.")]

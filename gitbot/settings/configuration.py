@@ -176,7 +176,7 @@ class Settings(Value):
         description="When gitbot stops and asks a person.",
     )
     notify: tuple[NoticeSettings, ...] = Field(
-        default=(), strict=False, description="Webhooks that are told what a person must know."
+        default=(), strict=False, description="Webhooks that get what a person must know."
     )
     unschedulable_timeout: Duration = Field(
         default=300, description="How long a target pod may stay unschedulable."

@@ -1,4 +1,4 @@
-"""Who is told what: webhooks, and the events that each of them gets."""
+"""Webhooks, and the events that each of them gets."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class NoticeSettings(Value):
         description="Names the variables GITBOT_NOTIFY_<NAME>_URL and GITBOT_NOTIFY_<NAME>_KEY."
     )
     events: tuple[NoticeEvent, ...] = Field(
-        default=PERSON, strict=False, min_length=1, description="What it is told."
+        default=PERSON, strict=False, min_length=1, description="What gitbot sends to it."
     )
     namespaces: tuple[NamespacePattern, ...] = Field(
         default=("*",),
         strict=False,
         min_length=1,
-        description="Namespaces whose moves it is told of; `*` matches any letters.",
+        description="Send only moves of these namespaces; `*` matches any letters.",
     )
 
     def wants(self, event: str, namespace: str) -> bool:
-        """Whether it is told of an event; namespace is "" if the event is about no VM."""
+        """Whether to send an event to it; namespace is "" if the event is about no VM."""
         if event not in self.events:
             return False
         return not namespace or any(fnmatchcase(namespace, each) for each in self.namespaces)

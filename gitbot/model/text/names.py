@@ -57,4 +57,4 @@ JSON Schema accepts the pattern as well.
 NoticeEvent = Literal[
     "Failed", "Moved", "NodeReady", "NodeReturned", "Proposed", "Resumed", "Stopped"
 ]
-"""What people outside the forge are told of the ledger."""
+"""The lines of the ledger that gitbot sends to webhooks."""

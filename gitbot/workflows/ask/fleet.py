@@ -21,7 +21,7 @@ def clusters_listing(
 ) -> Listing:
     """A row for each cluster of the configuration, sorted by name.
 
-    Its time is that of the cluster's published snapshot, from which all else is judged.
+    Its time is when the cluster's bot last published a snapshot.
     """
     names = sorted(cluster.name for cluster in settings.clusters)
     rows = tuple(_row(name, settings, repository, ledger, now=now) for name in names)

@@ -1,7 +1,7 @@
 """Requests to Gitea's REST API, sent with urllib.
 
-`rest` decides what is repeated, how much is read and what a lost answer means, so all that a
-library would add is one request.
+`rest` repeats reads, bounds them, and resolves lost answers, so a library would add no more than
+the request itself.
 """
 
 from __future__ import annotations
