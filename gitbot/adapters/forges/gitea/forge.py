@@ -13,9 +13,10 @@ from gitbot.adapters.forges.gitea.decoding import heads_of, pull_of, reviews_of
 from gitbot.adapters.forges.gitea.diagnosis import diagnose
 from gitbot.adapters.forges.gitea.rights import Rights
 from gitbot.adapters.forges.gitea.setup import CAPABILITIES
-from gitbot.adapters.forges.rest.answers import reads_answers, text_of
-from gitbot.adapters.forges.rest.budget import BudgetSpent, Priority
+from gitbot.adapters.forges.rest.answers import reads_answers
+from gitbot.adapters.forges.rest.budget import Priority
 from gitbot.adapters.forges.rest.conversation import Conversation
+from gitbot.adapters.forges.rest.forge import RestForge
 from gitbot.adapters.forges.rest.refusals import RestRefusal
 from gitbot.adapters.forges.rest.statuses import Statuses
 from gitbot.errors import ConflictError, ForgeError
@@ -24,7 +25,6 @@ from gitbot.ports.forge import (
     CheckRun,
     Comment,
     CommitStatus,
-    ForgeRequests,
     MergeMethod,
     PullRequest,
     PullState,
@@ -35,16 +35,15 @@ _LABEL = "#5319e7"
 
 
 @reads_answers
-class GiteaForge:
+class GiteaForge(RestForge[GiteaApi]):
     """The Forge port over Gitea's REST API. `repository` is `owner/name`."""
 
     capabilities = CAPABILITIES
 
     def __init__(self, api: GiteaApi, *, repository: str, base_branch: str) -> None:
-        self.api = api
+        super().__init__(api)
         self.repository = repository
         self._root = f"/repos/{repository}"
-        self._account = ""
         self.rights = Rights(api=api, root=self._root, branch=base_branch)
         self._statuses = Statuses(api=api, root=self._root, account=lambda: self.bot, key="status")
         self._conversation = Conversation(
@@ -66,43 +65,10 @@ class GiteaForge:
         return diagnose(self.api, root=self._root, repository=self.repository, rights=self.rights)
 
     @property
-    def bot(self) -> str:
-        if not self._account:
-            who = self.api.get("read who gitbot is", "/user", priority=Priority.SAFETY)
-            self._account = text_of(who.body, "login")
-        return self._account
-
-    @property
     def reviews_required(self) -> int:
         return self.rights.reviews_required()
 
-    @property
-    def clock_skew(self) -> int:
-        return self.api.skew
-
-    @property
-    def requests(self) -> ForgeRequests:
-        left = self.api.budget.remaining if self.api.budget.limit else None
-        return ForgeRequests(sent=self.api.sent, remaining=left)
-
     # Pull requests
-
-    def open_pull(
-        self, *, branch: str, base_branch: str, title: str, body: str, labels: tuple[str, ...]
-    ) -> PullRequest:
-        """Gitea refuses a second one between the same branches, so none is duplicated."""
-        present = self._open_of(branch)
-        if present is None:
-            present = self._create(branch, base_branch, title, body)
-        missing = {*labels} - {*present.labels}
-        if not missing:
-            return present
-        wanted = tuple(sorted({*present.labels, *missing}))
-        try:
-            self.set_labels(present.number, wanted)
-        except BudgetSpent:
-            return present  # labels are only for people: the pull request is open without them
-        return replace(present, labels=wanted)
 
     def _create(self, branch: str, base_branch: str, title: str, body: str) -> PullRequest:
         def found() -> PullRequest | None:
@@ -134,10 +100,6 @@ class GiteaForge:
                 return False
             raise
         return True
-
-    def _open_of(self, branch: str) -> PullRequest | None:
-        found = self.list_pulls(state=PullState.OPEN, branch=branch)
-        return found[0] if found else None
 
     def get_pull(self, number: int) -> PullRequest:
         value = self._read(number)

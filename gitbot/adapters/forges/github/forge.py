@@ -15,8 +15,9 @@ from gitbot.adapters.forges.github.protection import Protection
 from gitbot.adapters.forges.github.setup import CAPABILITIES
 from gitbot.adapters.forges.rest.answers import reads_answers, text_of
 from gitbot.adapters.forges.rest.api import PAGE
-from gitbot.adapters.forges.rest.budget import BudgetSpent, Priority
+from gitbot.adapters.forges.rest.budget import Priority
 from gitbot.adapters.forges.rest.conversation import Conversation
+from gitbot.adapters.forges.rest.forge import RestForge
 from gitbot.adapters.forges.rest.refusals import RestRefusal
 from gitbot.adapters.forges.rest.statuses import Statuses
 from gitbot.errors import ConflictError, ForgeError, UsageError
@@ -25,7 +26,6 @@ from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
     Comment,
     CommitStatus,
-    ForgeRequests,
     MergeMethod,
     PullRequest,
     PullState,
@@ -34,16 +34,15 @@ from gitbot.settings import is_github_repository
 
 
 @reads_answers
-class GitHubForge:
+class GitHubForge(RestForge[GitHubApi]):
     """The Forge port over GitHub's REST API. `repository` is `owner/name`."""
 
     capabilities = CAPABILITIES
 
     def __init__(self, api: GitHubApi, *, repository: str, base_branch: str) -> None:
-        self.api = api
+        super().__init__(api, account=api.credentials.account)
         self.repository = repository
         self._root = f"/repos/{repository}"
-        self._account = api.credentials.account
         self.protection = Protection(api=api, root=self._root, branch=base_branch)
         self._statuses = Statuses(api=api, root=self._root, account=lambda: self.bot)
         self._checks = Checks(
@@ -95,42 +94,10 @@ class GitHubForge:
         )
 
     @property
-    def bot(self) -> str:
-        if not self._account:
-            who = self.api.get("read who gitbot is", "/user", priority=Priority.SAFETY)
-            self._account = text_of(who.body, "login")
-        return self._account
-
-    @property
     def reviews_required(self) -> int:
         return self.protection.reviews_required()
 
-    @property
-    def clock_skew(self) -> int:
-        return self.api.skew
-
-    @property
-    def requests(self) -> ForgeRequests:
-        left = self.api.budget.remaining if self.api.budget.limit else None
-        return ForgeRequests(sent=self.api.sent, remaining=left)
-
     # Pull requests
-
-    def open_pull(
-        self, *, branch: str, base_branch: str, title: str, body: str, labels: tuple[str, ...]
-    ) -> PullRequest:
-        """Open a pull request. GitHub refuses a second one for a branch, so none is duplicated."""
-        present = self._open_of(branch)
-        if present is None:
-            present = self._create(branch, base_branch, title, body)
-        missing = sorted({*labels} - {*present.labels})
-        if not missing:
-            return present
-        try:
-            self.set_labels(present.number, (*present.labels, *missing))
-        except BudgetSpent:
-            return present  # labels are only for people: the pull request is open without them
-        return replace(present, labels=tuple(sorted({*present.labels, *labels})))
 
     def _create(self, branch: str, base_branch: str, title: str, body: str) -> PullRequest:
         def found() -> PullRequest | None:
@@ -159,10 +126,6 @@ class GitHubForge:
         if "No commits between" in error.said:
             return ForgeError(f"{branch} has nothing that {base_branch} lacks")
         return error
-
-    def _open_of(self, branch: str) -> PullRequest | None:
-        found = self.list_pulls(state=PullState.OPEN, branch=branch)
-        return found[0] if found else None
 
     def get_pull(self, number: int) -> PullRequest:
         path = f"{self._root}/pulls/{number}"
