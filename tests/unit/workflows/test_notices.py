@@ -169,3 +169,19 @@ def test_a_quiet_pass_writes_nothing() -> None:
     before = story.writes()
     assert reconcile(shell(story, hook)).did_nothing
     assert story.writes() == before
+
+
+def test_notices_are_about_the_ledger_that_the_pass_has_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story, hook = begun()
+    hold(story.shell, reason="one", by="ann")
+    run = shell(story, hook)
+    story.store.read()
+
+    def again() -> None:
+        raise AssertionError("one more fetch of the repository")
+
+    monkeypatch.setattr(story.store, "read", again)
+    notices.send_notices(run)
+    assert hook.events == ["Stopped"]
