@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_016,
     "snapshot": 2_566,
     "wiring": 1_246,
-    "workflows": 15_878,
+    "workflows": 15_881,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -7,6 +7,7 @@ after pauses that grow while the cause stays the same; only a bug ends the loop.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -53,6 +54,8 @@ def watch(
         on_pass(result)
 
     while not interrupted():
+        # reference cycles keep the ports of the last round, and short rounds start no collection
+        gc.collect()
         try:
             with opener() as shell:
                 _passes(shell, every=every, max_runtime=max_runtime, pack=pack, on_pass=passed)

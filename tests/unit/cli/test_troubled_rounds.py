@@ -20,6 +20,7 @@ from gitbot.adapters.kubernetes.transport import HttpAnswer
 from gitbot.cli.commands import reconcile as command
 from gitbot.simulation import write_kubeconfig
 from gitbot.simulation.http import watch_requests
+from gitbot.wiring.workspace import Workspace
 from tests.unit.cli.desk import Desk, at_desk
 
 Trouble = Callable[[Desk, pytest.MonkeyPatch], None]
@@ -98,7 +99,7 @@ class Rounds:
     """The clock of the rests: it does not rest, notes what is held, and ends the last round."""
 
     most: int
-    held: list[tuple[int, int, int]] = field(default_factory=list)
+    held: list[tuple[int, ...]] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)  # resident pages
 
     def of(self, *_: object) -> "Rounds":
@@ -108,14 +109,15 @@ class Rounds:
         return SystemClock().now()
 
     def sleep(self, _seconds: int) -> None:
-        most = max((threads for _, threads, _ in self.held[: FIRST + 1]), default=0)
+        most = max((held[1] for held in self.held[: FIRST + 1]), default=0)
         for _ in range(ENDING if most else 0):  # a thread that is just ending is not a leak
             if threading.active_count() <= most:
                 break
             time.sleep(0.02)
         descriptors = sum(1 for _ in Path("/proc/self/fd").iterdir())
         files = sum(1 for _ in Path(tempfile.gettempdir()).rglob("*"))
-        self.held.append((descriptors, threading.active_count(), files))
+        opened = sum(isinstance(thing, Workspace) for thing in gc.get_objects())
+        self.held.append((descriptors, threading.active_count(), files, opened))
         self.memory.append(int(Path("/proc/self/statm").read_text().split()[1]))
         if len(self.held) >= self.most:
             signal.raise_signal(signal.SIGTERM)
@@ -123,8 +125,8 @@ class Rounds:
 
 def held_in(
     rounds: Rounds, trouble: Trouble, tmp_path: Path, patch: pytest.MonkeyPatch, *words: str
-) -> list[tuple[int, int, int]]:
-    """Descriptors, threads and temporary files at the end of each round."""
+) -> list[tuple[int, ...]]:
+    """Descriptors, threads, temporary files and workspaces at the end of each round."""
     (tmp_path / "temporary").mkdir()
     patch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     patch.setattr(transport, "PAUSES", (0.0,))
@@ -137,10 +139,10 @@ def held_in(
     return rounds.held
 
 
-def grown(held: list[tuple[int, int, int]], *, rounds: int = FIRST) -> list[str]:
+def grown(held: list[tuple[int, ...]], *, rounds: int = FIRST) -> list[str]:
     """What the last rounds hold more of than the first ones did; a thread may just be ending."""
     most = [max(column) for column in zip(*held[: rounds + 1], strict=True)]
-    names = ("descriptors", "threads", "temporary files")
+    names = ("descriptors", "threads", "temporary files", "workspaces")
     later = [min(column) for column in zip(*held[-FIRST - 1 :], strict=True)]
     found = zip(names, later, most, strict=True)
     return [f"{name}: {last}, not {before}" for name, last, before in found if last > before]
