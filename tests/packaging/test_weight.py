@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 9_690,
     "audit": 2_173,
     "calendar": 1_529,
-    "cli": 9_439,
+    "cli": 9_479,
     "constraints": 11_437,
     "documents": 2_500,
     "errors": 113,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_016,
     "snapshot": 2_566,
     "wiring": 1_246,
-    "workflows": 15_881,
+    "workflows": 15_919,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -138,22 +138,28 @@ def lines(result: ApplyResult) -> list[str]:
     return found
 
 
-def _lines(result: ApplyResult) -> list[str]:
-    lines = [f"{count} {state}" for state, count in result.states.items()]
-    nodes = grouped((item.did, item.node) for item in result.nodes)
-    lines += [f"{did}: {first_of(names, _NAMED)}" for did, names in nodes.items()]
+def standing(result: ApplyResult) -> list[str]:
+    """What waits, or has no effect. The next pass says the same unless something changes."""
+    lines = []
     for item in result.waiting:
         until = f" until {format_instant(item.until)}" if item.until else ""
         lines.append(f"waits: {item.vm} ({item.request}, move {item.move}): {item.reason}{until}")
     lines += [f"pull request {item.pull_request}: {item.reason}" for item in result.refused]
+    for wish in result.not_planned:
+        then = f"; next: {wish.next_command}" if wish.next_command else ""
+        lines.append(f"{wish.request}: {wish.reason}{then}")
+    return lines + [f"not allowed: {text}" for text in result.not_allowed]
+
+
+def _lines(result: ApplyResult) -> list[str]:
+    lines = [f"{count} {state}" for state, count in result.states.items()]
+    nodes = grouped((item.did, item.node) for item in result.nodes)
+    lines += [f"{did}: {first_of(names, _NAMED)}" for did, names in nodes.items()]
+    lines += standing(result)
     lines += [
         f"proposed again: {item.group} of {item.request}: {item.reasons[0]}"
         for item in result.stale
     ]
-    for wish in result.not_planned:
-        then = f"; next: {wish.next_command}" if wish.next_command else ""
-        lines.append(f"{wish.request}: {wish.reason}{then}")
-    lines += [f"not allowed: {text}" for text in result.not_allowed]
     if result.in_flight:
         lines.append(f"{result.in_flight} running; run again to follow them")
     if result.stop:

@@ -19,9 +19,14 @@ from gitbot.cli.shared.options import (
     scope_options,
 )
 from gitbot.cli.shared.output import document_text
-from gitbot.cli.shared.planning_input import ask_ledger, same_cluster, texts_of
+from gitbot.cli.shared.planning_input import (
+    ask_ledger,
+    newest_published,
+    same_cluster,
+    texts_of,
+)
 from gitbot.cli.shared.session import pick_cluster, say, stages
-from gitbot.errors import InvalidInput, UsageError
+from gitbot.errors import InvalidInput, RepositoryError, SnapshotError, UsageError
 from gitbot.model.text.instants import format_instant
 from gitbot.wiring import find_root
 
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from gitbot.intents import NodesSpec
     from gitbot.intents.calendar_events import Agenda
     from gitbot.kubernetes.selectors import Scope
+    from gitbot.model.cluster.cluster import ClusterSnapshot
     from gitbot.model.ledger.ledger import Ledger
     from gitbot.model.progress import PlanningProgress
     from gitbot.published import PublishedCalendar
@@ -65,9 +71,9 @@ def calendar(
 
     The times are those of each schedule's own zone; the month is in the cluster's. A day alone, as
     2026-12-06, begins at its midnight in the cluster's zone. -o wide and json list every opening,
-    the table the next of each. Reads no cluster, unless --snapshot, --context or --kubeconfig name
-    one: then it counts the nodes that a window's selector selects there, and names those that a
-    window names and the cluster does not have.
+    the table the next of each. It counts the nodes of a window, and names those that a window names
+    and the cluster does not have: in the snapshot that reconcile published, or in what --snapshot,
+    --context or --kubeconfig name.
     """
     with stages("reading the repository") as progress:
         root = find_root(Path.cwd())
@@ -75,7 +81,8 @@ def calendar(
         span = _span(after, until, revision.zone or "UTC", now=now, output=output)
         human = output in ("table", "wide")
         ledger = ask_ledger(root, now=now, rev=rev, human=human, onlooker=progress)
-        count = _counting(revision, access, now, progress, asked=bool(cluster))
+        snapshot = _snapshot(root, revision, access, now, progress, asked=bool(cluster))
+        count = _counting(revision, snapshot)
         agenda = _agenda(revision, ledger, scope, count)
         progress.begins("looking for openings")
         text = _shown(agenda, output, cluster=revision.cluster, now=now, span=span)
@@ -163,23 +170,44 @@ def _revision(root: Path, rev: str, cluster: str) -> Revision:
     return read
 
 
+def _snapshot(
+    root: Path,
+    revision: Revision,
+    access: ClusterAccess,
+    now: int,
+    onlooker: PlanningProgress,
+    *,
+    asked: bool,
+) -> ClusterSnapshot | None:
+    """The named cluster, else the published one; None if it is not needed or not there."""
+    configured = revision.settings.cluster(revision.cluster)
+    context = configured.context if configured else ""
+    if access.snapshots or access.context or access.kubeconfig:
+        named = access.of(name=revision.cluster, context=context)
+        snapshot = load_snapshot(named, now=now, onlooker=onlooker)
+        if not asked:
+            same_cluster(snapshot, revision.cluster, context)
+        return snapshot
+    if not revision.intents.maintenance_windows:
+        return None
+    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415 - Git only where used
+
+    try:
+        return newest_published(root, repository_here(root), revision.cluster, now=now)[0]
+    except (RepositoryError, SnapshotError):  # without Git, or nothing is published
+        return None
+
+
 def _counting(
-    revision: Revision, access: ClusterAccess, now: int, onlooker: PlanningProgress, *, asked: bool
+    revision: Revision, snapshot: ClusterSnapshot | None
 ) -> Callable[[NodesSpec], int | None]:
-    """How many nodes a window has; nobody knows without a snapshot or a cluster that is named."""
-    if not (access.snapshots or access.context or access.kubeconfig):
+    """How many nodes a window has; nobody knows without a snapshot."""
+    if snapshot is None:
         return lambda _nodes: None
     from gitbot.constraints.moves.instances import Instances  # noqa: PLC0415 - keeps --help quick
     from gitbot.intents.compile import nodes_of  # noqa: PLC0415
     from gitbot.workflows.ask import missing_nodes  # noqa: PLC0415
 
-    configured = revision.settings.cluster(revision.cluster)
-    context = configured.context if configured else ""
-    named = access.of(name=revision.cluster, context=context)
-    snapshot = load_snapshot(named, now=now, onlooker=onlooker)
-    if not asked:
-        same_cluster(snapshot, revision.cluster, context)
-    onlooker.begins("")
     for intent, _ in revision.intents.maintenance_windows:
         if gone := missing_nodes(intent, snapshot):
             say(f"window {intent.ref.name}: {gone} ({intent.ref.where})", err=True)

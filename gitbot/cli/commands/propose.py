@@ -50,12 +50,12 @@ def show(result: ProposeResult, output: str) -> None:
 
 def lines(result: ProposeResult) -> list[str]:
     """What came of each concern."""
-    found = []
-    for item in result.concerns:
-        number = f" (pull request {item.pull_request})" if item.pull_request else ""
-        reason = f": {item.reason}" if item.reason else ""
-        found.append(f"{item.concern}: {item.action}{number}{reason}")
-    return found
+    return [str(item) for item in result.concerns]
+
+
+def standing(result: ProposeResult) -> list[str]:
+    """The concerns for which nothing was written."""
+    return [str(item) for item in result.concerns if item.did_nothing]
 
 
 def tell(faults: Sequence[PlannerFault]) -> None:

@@ -132,8 +132,9 @@ def _check_first(workspace: Workspace, pull: PullRequest) -> str:
     for name in names:
         if names[1:] and not changing_intents(open_shell(workspace, name), (pull,)):
             continue
-        if first := check_first(can, ledger, pull, cluster=name, now=now):
-            return f"{first} --cluster {name}" if names[1:] else first
+        several = len(names) > 1
+        if first := check_first(can, ledger, pull, cluster=name, now=now, several=several):
+            return first
     return ""
 
 

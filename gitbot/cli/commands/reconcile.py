@@ -170,10 +170,13 @@ class Told:
             show(result, self.output)
             return
         # in the pod's log, too: there, stdout and stderr are one
-        applied = apply_command.lines(result.applied)
-        for line in (*propose_command.lines(result.proposed), *applied):
-            if still is None or line != f"stopped: {result.applied.stop}":
+        proposed, applied = result.proposed, result.applied
+        known, stop = self.log.standing, f"stopped: {applied.stop}" if still else ""
+        for line in (*propose_command.lines(proposed), *apply_command.lines(applied)):
+            if line != stop and line not in known:
                 self.log.write(now, Level.INFO, line)
+        standing = (*propose_command.standing(proposed), *apply_command.standing(applied))
+        self.log.standing = frozenset(standing)
 
     def troubled(self, error: GitbotError, seconds: int) -> None:
         now = SystemClock().now()

@@ -38,12 +38,14 @@ class Log:
     """The log of one process, on stderr; `cluster` and `executor` are "" until it has both.
 
     `number` counts the passes of this process from 1, those that failed included; 0 if none runs.
+    `standing` are the lines of the last pass that the next one need not repeat.
     """
 
     cluster: str = ""
     executor: str = ""
     form: LogFormat = LogFormat.TEXT
     number: int = 0
+    standing: frozenset[str] = frozenset()
 
     def write(
         self, time: int, level: Level, text: str, facts: Mapping[str, str] | None = None

@@ -217,7 +217,7 @@ def _cluster(
 
     cluster = revision.cluster
     if asked.published:
-        return _published(root, repository or repository_here(root), cluster, now=asked.now)
+        return newest_published(root, repository or repository_here(root), cluster, now=asked.now)
     configured = revision.settings.cluster(cluster)
     context = configured.context if configured else ""
     load = configured.load if configured else None
@@ -246,7 +246,7 @@ def same_cluster(snapshot: ClusterSnapshot, *names: str) -> None:
         )
 
 
-def _published(
+def newest_published(
     root: Path, repository: Repository, cluster: str, *, now: int
 ) -> tuple[ClusterSnapshot, Missing]:
     """The forge's newest snapshot; if the forge does not answer, the clone's, with the reason."""
@@ -256,8 +256,9 @@ def _published(
     with at_forge(root, f"{snapshot_branch(cluster)}*") as (fresh, stale):
         if fresh is not None:
             return published_snapshot(fresh, cluster, now=now), published_rights(fresh, cluster)
-        say(f"the snapshot is the one that this clone has: {stale}", err=True)
-    return published_snapshot(repository, cluster, now=now), published_rights(repository, cluster)
+    snapshot = published_snapshot(repository, cluster, now=now)
+    say(f"the snapshot is the one that this clone has: {stale}", err=True)
+    return snapshot, published_rights(repository, cluster)
 
 
 def published_rights(repository: Repository, cluster: str) -> Missing:

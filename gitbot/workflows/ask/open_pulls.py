@@ -48,8 +48,15 @@ def before_merge(
     }
     found = {pull.number: "gitbot propose" for pull in own if pull.branch in over}
     for pull in people:
-        forge, cluster, now = shell.forge.capabilities, shell.cluster_name, seen.now
-        if first := check_first(forge, seen.ledger, pull, cluster=cluster, now=now):
+        first = check_first(
+            shell.forge.capabilities,
+            seen.ledger,
+            pull,
+            cluster=shell.cluster_name,
+            now=seen.now,
+            several=shell.several,
+        )
+        if first:
             found[pull.number] = first
     return found
 

@@ -8,6 +8,8 @@ from gitbot.errors import ForgeRefused, UnreachableError
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import PlanShown
 from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.plan.findings import Severity
+from gitbot.model.text.wording import counted
 from gitbot.ports.forge import CheckState, CommitStatus, PullRequest, PullState
 from gitbot.ports.idempotence import is_up_to_date
 from gitbot.workflows.approval.read_approvals import concern_branch
@@ -65,7 +67,17 @@ def refresh_pulls(
             failed += 1
             continue
         failed += is_not_fetched(results[-1].check)
+        _say_errors(shell, results[-1])
     return tuple(results)
+
+
+def _say_errors(shell: RunContext, result: PublishResult) -> None:
+    """Once: a pull request on which nothing new is written is not news in every pass."""
+    errors = [each for each in result.check.findings if each.severity is Severity.ERROR]
+    if result.wrote and errors:
+        shell.say(
+            f"pull request {result.pull.number} has {counted(len(errors), 'error')}: {errors[0]}"
+        )
 
 
 def _is_wanted(

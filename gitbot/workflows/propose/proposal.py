@@ -129,6 +129,14 @@ class ConcernReport:
     unsure: bool = False  # the planner gave no plan in time
     faults: tuple[PlannerFault, ...] = ()  # of its plan
 
+    def __str__(self) -> str:
+        number = f" (pull request {self.pull_request})" if self.pull_request else ""
+        return f"{self.concern}: {self.action}{number}{f': {self.reason}' if self.reason else ''}"
+
+    @property
+    def did_nothing(self) -> bool:
+        return self.action in _QUIET
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposeResult:
@@ -139,7 +147,7 @@ class ProposeResult:
 
     @property
     def did_nothing(self) -> bool:
-        return not self.entries and all(item.action in _QUIET for item in self.concerns)
+        return not self.entries and all(item.did_nothing for item in self.concerns)
 
     @property
     def failed(self) -> bool:

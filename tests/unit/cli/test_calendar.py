@@ -7,7 +7,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from gitbot.cli.shared.schema_table import schema_of
-from tests.unit.cli.desk import gitbot
+from tests.unit.cli.desk import at_desk, gitbot
 
 NOW = ("--now", "2026-12-31T10:00:00Z")
 
@@ -51,6 +51,22 @@ def test_a_node_that_the_cluster_does_not_have_is_named(tmp_path: Path) -> None:
     text = gitbot("calendar", *NOW, *named)[1]
     assert "window example-firmware: there is no node " in text
     assert "there is no node" not in gitbot("calendar", *NOW)[1]
+
+
+def test_a_node_that_the_published_snapshot_does_not_have_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with at_desk(tmp_path, monkeypatch) as desk:
+        desk.gitbot("drain", "kni-worker", "--start", "tomorrow 22:00", "--for", "4h")
+        desk.loop.merge(1)
+        desk.gitbot("reconcile")
+        desk.git("fetch")
+        desk.loop.cluster.delete("Node", "kni-worker")
+        assert "no node" not in desk.gitbot("calendar", "--rev", "origin/main").text
+        desk.gitbot("reconcile")
+        said = desk.gitbot("calendar", "--rev", "origin/main")
+    assert said.code == 0
+    assert "window drain-kni-worker: there is no node kni-worker" in said.err
 
 
 def test_what_cannot_be_shown_is_said(repository: Path) -> None:

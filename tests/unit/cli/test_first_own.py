@@ -10,7 +10,7 @@ import yaml
 
 from gitbot.simulation.building import machine, namespace
 from tests.doubles.customapp import jumpbox_machine
-from tests.doubles.intents import CONFIGURATION, HEAD
+from tests.doubles.intents import CONFIGURATION, HEAD, REQUEST
 from tests.unit.cli.desk import Desk, at_desk
 
 README = Path(__file__).parents[3] / "README.md"
@@ -134,6 +134,15 @@ def test_merge_asks_for_the_check_of_each_cluster_that_it_changes(
         assert (said.code, said.err.endswith(f"approves nothing yet; {command}\n")) == (2, True)
         assert desk.gitbot(*command.split()[1:]).code == 0
         assert desk.gitbot("merge", "1").code == 0
+
+
+def test_merge_of_a_check_that_failed_says_to_mend_it(desk: Desk) -> None:
+    pull = desk.loop.open({"jump.yaml": REQUEST.replace("jumpbox", "nobody")})
+    desk.loop.publish(pull.number)
+    said = desk.gitbot("merge", str(pull.number))
+    shown = f"`gitbot check --pull-request {pull.number}`"
+    assert (said.code, f"mend the errors that {shown} shows, and push" in said.err) == (2, True)
+    assert f"next: mend the errors that {shown} shows" in desk.gitbot("status").out
 
 
 def test_dry_run_of_apply_starts_nothing_and_undo_leads_back(desk: Desk) -> None:

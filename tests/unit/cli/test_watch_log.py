@@ -3,15 +3,23 @@
 import json
 import re
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gitbot import gitbot_version
 from gitbot.cli.commands import reconcile as command
+from gitbot.cli.shared.health_file import HealthFile
 from gitbot.cli.shared.log_line import Log
+from gitbot.cli.shared.metrics_file import MetricsFile
+from gitbot.execution.approval import NotApproved
 from gitbot.simulation.building import namespace
+from gitbot.workflows.apply import ApplyResult
+from gitbot.workflows.approval.read_approvals import Approvals
 from gitbot.workflows.core.context import Progress
+from gitbot.workflows.propose import ProposeResult
+from gitbot.workflows.propose.proposal import ConcernReport, Did
 from gitbot.workflows.watch import ReconcileResult
 from tests.doubles.intents import REQUEST
 from tests.unit.cli.desk import Desk, at_desk
@@ -90,6 +98,32 @@ def test_a_stop_says_who_and_since_when(tmp_path: Path, monkeypatch: pytest.Monk
     stops = [line for line in lines if "smoke" in line]
     assert len(stops) == 1
     assert " INFO nothing can start: smoke (ana, since 20" in stops[0]
+
+
+def test_what_stands_is_said_once_and_what_happens_each_time(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = command.Told(health=HealthFile(""), metrics=MetricsFile(""), log=Log(number=1))
+    refused = NotApproved(pull_request=4, reason="nothing is approved")
+    applied = ApplyResult(
+        states={"succeeded": 1}, approvals=Approvals(approved=(), refused=(refused,))
+    )
+    concerns = (
+        ConcernReport(concern="heal-a", action=Did.WAITING, reason="young"),
+        ConcernReport(concern="heal-b", action=Did.UPDATED, pull_request=5),
+    )
+    proposed = ProposeResult(concerns=concerns)
+    busy = ReconcileResult(snapshot_published=False, pulls=(), applied=applied, proposed=proposed)
+    calm = replace(busy, applied=ApplyResult(), proposed=ProposeResult())
+    for result in (busy, busy, calm, busy):
+        told.passed(result)
+    lines = capsys.readouterr().err.splitlines()
+    said = [(line.split(" INFO ")[1].split(" version=")[0], line[-1]) for line in lines]
+    nothing = {"nothing to do: everything approved is done, or waits"}
+    once = {"heal-a: waiting: young", "pull request 4: nothing is approved"}
+    each = {"heal-b: updated (pull request 5)", "1 succeeded", *nothing}
+    passes = [{text for text, number in said if number == str(each)} for each in range(1, 5)]
+    assert passes == [once | each, each, nothing, once | each]
 
 
 def test_a_stop_by_the_flag_of_the_cluster_says_where(

@@ -1,5 +1,7 @@
 """Open pull requests planned again: heads that cannot be fetched are said, and stop nobody."""
 
+from dataclasses import replace
+
 import pytest
 
 from gitbot.errors import ForgeError, ForgeRefused, RepositoryError
@@ -8,6 +10,7 @@ from gitbot.ports.forge import CheckState, CommitStatus
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish, refresh_pulls
 from gitbot.workflows.check.refresh import MAX_NOT_FETCHED
+from gitbot.workflows.pulls.next_step import next_step
 from gitbot.workflows.watch import reconcile
 from tests.doubles.intents import REQUEST, RULE
 from tests.unit.workflows.story import CLUSTER, Story
@@ -59,6 +62,19 @@ def test_what_was_shown_before_is_approved_no_longer(monkeypatch: pytest.MonkeyP
     assert again.wrote
     records = story.store.read().shown(pull.number, cluster=CLUSTER)
     assert [bool(record.digest) for record in records] == [True, False]
+
+
+def test_an_error_is_said_when_it_is_found_and_not_again() -> None:
+    story = Story.begin()
+    said: list[str] = []
+    shell = replace(story.shell, progress=lambda line: said.append(line.text))
+    pull = story.open(jump=REQUEST.replace("jumpbox", "nobody"))
+    for _ in range(3):
+        refresh_pulls(shell, every=True)
+    (line,) = [text for text in said if text.startswith(f"pull request {pull.number} has ")]
+    assert line.startswith("pull request 1 has 1 error: intents/iberia/jump.yaml:")
+    step = next_step(shell, pull)
+    assert "next: mend the errors that `gitbot check --pull-request 1` shows, and push" in step
 
 
 def test_others_are_planned_and_what_is_approved_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
