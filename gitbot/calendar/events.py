@@ -22,7 +22,8 @@ class Appointment:
     """One opening of a window or freeze, or the time in which a request may run.
 
     `name` is `namespace/name` for a request. `id` is the occurrence, "" without a schedule. `lead`
-    are the seconds before the start in which moves may run; `announced` is when the bot proposes a
+    are the seconds before the start in which moves may run, at most so many if `lead_is_open` until
+    there is a plan; `announced` is when the bot proposes a
     drain, 0 if it proposes none. `cancelled` says why it does not open after all, `frozen` which
     freezes cover it. `zone` is the one in which people read it.
     """
@@ -34,6 +35,7 @@ class Appointment:
     id: str = ""
     what: str = ""
     lead: int = 0
+    lead_is_open: bool = False
     announced: int = 0
     cancelled: str = ""
     frozen: str = ""
@@ -55,7 +57,9 @@ def appointment_words(event: Appointment, *, now: int) -> str:
     if event.cancelled:
         parts.append(f"cancelled: {event.cancelled}")
     parts += [part for part in (event.what, event.frozen) if part]
-    if event.lead:
+    if event.lead_is_open:
+        parts.append(f"moves from when its plan says, at most {format_duration(event.lead)} before")
+    elif event.lead:
         parts.append(f"moves from {_moment(event.time.start - event.lead, event.zone, now)}")
     if event.announced and not event.cancelled:
         verb = "proposal opens" if event.announced > now else "proposal due since"

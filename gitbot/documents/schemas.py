@@ -41,6 +41,7 @@ LABEL_KEY: Json = {
 }
 LABEL_VALUE: Json = _text(formats.LABEL_VALUE, longest=63)
 DURATION: Json = _text(calendar.DURATION, "PT4H", "P3D") | {"not": {"pattern": "[PT]$"}}
+DURATION_OR_AUTO: Json = {"anyOf": [DURATION, {"const": "Auto"}]}
 POSITIVE_DURATION: Json = DURATION | {"not": {"pattern": "^[^1-9]*$|[PT]$"}}
 INSTANT: Json = _text(f"{_DATE}T{_TIME}{_OFFSET}", "2026-12-06T22:00+01:00")
 LOCAL_TIME: Json = _text(f"{_DATE}T{_TIME}", "2026-12-06T22:00")
@@ -127,6 +128,11 @@ def _without_null(value: Any) -> Any:
     return {"anyOf": _without_null(options), **rest}
 
 
+def _patterns(schema: Json) -> set[Any]:
+    options = (schema, *schema.get("anyOf", ()))
+    return {option.get("pattern") for option in options}
+
+
 def _as_written(value: Any) -> Any:
     """Defaults as a file would write them: durations as text, none for whole mappings and lists."""
     if isinstance(value, list):
@@ -137,6 +143,6 @@ def _as_written(value: Any) -> Any:
     default = made.get("default")
     if isinstance(default, Mapping | list) and ("$ref" in made or not default):
         del made["default"]
-    elif made.get("pattern") == DURATION["pattern"] and isinstance(default, int):
+    elif isinstance(default, int) and DURATION["pattern"] in _patterns(made):
         made["default"] = calendar.duration_text(default)
     return made

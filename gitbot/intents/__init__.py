@@ -9,7 +9,7 @@ from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
 from gitbot.intents.kinds.kind import Healing, Kind, Role
-from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec, NodesSpec
+from gitbot.intents.kinds.maintenance_window.spec import AUTO, MaintenanceWindowSpec, NodesSpec
 from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal.spec import PlacementProposalSpec
 from gitbot.intents.misleading_labels import misleading_labels
@@ -20,6 +20,7 @@ from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.window_conflicts import TOO_SHORT, conflicts, without_clockless
 
 __all__ = [
+    "AUTO",
     "CODEOWNERS",
     "KINDS",
     "TOO_SHORT",

@@ -47,10 +47,13 @@ def drain_occurrence(
 
 
 def drain_time(window: MaintenanceWindowSpec, occurrence: Occurrence | None) -> Interval:
-    """When moves of one occurrence may run: [start - lead, end); always without a schedule."""
+    """When moves of one occurrence may run: [start - lead, end); always without a schedule.
+
+    With `lead: Auto` a plan begins later than this, see `EmptyNodes.ready_by`.
+    """
     if occurrence is None:
         return ALWAYS[0]
-    return Interval(start=occurrence.start - window.drain.lead, end=occurrence.end)
+    return Interval(start=occurrence.start - window.drain.longest_lead, end=occurrence.end)
 
 
 def request_time(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -21,6 +21,7 @@ from gitbot.intents.kinds.maintenance_window.spec import NodesSpec
 from gitbot.intents.registry import KINDS
 from gitbot.intents.schedules import ScheduleSpec, is_sound
 from gitbot.kubernetes.selectors import Scope
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.text.instants import FOREVER, Interval, subtract
 
 
@@ -31,6 +32,7 @@ class Agenda:
     `zone` is the cluster's, `announce` how long before its first moves a drain is proposed.
     `cancelled` are ledger ids of drains that a person cancelled. `count` says how many nodes a
     window has, None if nobody knows. `finished` are ledger ids of requests that never run again.
+    `begins` is when approved drains may begin, by ledger id.
     `scope` chooses by the namespaces whose VMs an intent concerns, and by its labels.
     """
 
@@ -40,6 +42,7 @@ class Agenda:
     scope: Scope = field(default_factory=Scope)
     cancelled: Collection[str] = ()
     finished: Collection[str] = ()
+    begins: Mapping[RequestId, int] = field(default_factory=dict)
     count: Callable[[NodesSpec], int | None] = field(default=lambda _nodes: None)
 
     def events(self, *, after: int, before: int) -> tuple[Appointment, ...]:

@@ -16,6 +16,7 @@ class RequestHistory:
     to the digest of the approved spec, "" if unknown; `highest_moves` are the highest move numbers
     so far; `cancelled` are the finished ones that a person cancelled. `emptying` are windows with a
     node that left service and is not back; `returned` are the nodes of each drain that are.
+    `begins` is when the moves of approved drains may begin (seconds UTC).
     """
 
     finished: frozenset[RequestId] = frozenset()
@@ -24,6 +25,7 @@ class RequestHistory:
     highest_moves: Mapping[RequestId, int] = field(default_factory=dict)
     emptying: frozenset[str] = frozenset()
     returned: Mapping[RequestId, frozenset[str]] = field(default_factory=dict)
+    begins: Mapping[RequestId, int] = field(default_factory=dict)
 
     def next_move(self, request: RequestId) -> int:
         return self.highest_moves.get(request, 0) + 1

@@ -23,10 +23,15 @@ from gitbot.documents import Path, finding_at
 from gitbot.intents.holidays import ALWAYS, freeze_times
 from gitbot.intents.intent import Intent
 from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
-from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec, NodesSpec
+from gitbot.intents.kinds.maintenance_window.spec import (
+    AUTO,
+    MaintenanceWindowSpec,
+    NodesSpec,
+)
 from gitbot.intents.schedules import is_sound
 from gitbot.intents.spec_fields import ZONE_KEY
 from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.lead import MOST_LEAD
 from gitbot.model.text.instants import FOREVER, Interval, intersect
 from gitbot.model.text.wording import counted
 
@@ -51,7 +56,7 @@ def zones_named(nodes: NodesSpec) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Window:
-    """A window with its openings, each from `lead` seconds before it opens."""
+    """A window with its openings, each from its longest lead on."""
 
     intent: Intent
     spec: MaintenanceWindowSpec
@@ -63,7 +68,7 @@ class _Window:
 
     @property
     def lead(self) -> int:
-        return self.spec.drain.lead if self.spec.nodes is not None else 0
+        return self.spec.drain.longest_lead if self.spec.nodes is not None else 0
 
     def first(self, now: int | None) -> int:
         """Where a year of its openings begins."""
@@ -241,6 +246,8 @@ def _together(
         "expected one zone at a time (oneZoneAtATime)"
     )
     hint = "move one of the two, or exclude the day"
+    if AUTO in (one.spec.drain.lead, other.spec.drain.lead):
+        hint = f"{hint}; with lead: Auto moves may begin {format_duration(MOST_LEAD)} before"
     yield _finding(other, TWO_ZONES, severity, message, hint)
 
 

@@ -23,6 +23,7 @@ from gitbot.planner.faults import (
 )
 from gitbot.planner.goals.registry import GOALS, planner_of
 from gitbot.planner.holds import INTERNAL, INTERRUPTED, Late, with_holds
+from gitbot.planner.leads import ready_by_start
 from gitbot.planner.move_groups import with_groups
 from gitbot.planner.plan_types import Draft
 from gitbot.planner.problem_index import ProblemIndex
@@ -61,6 +62,10 @@ def make_plan(
     was planned then. If the replay refutes the plan, moves that overtake others go first. `faults`
     say what is left out.
     """
+    return ready_by_start(problem, lambda same: _plan_once(same, onlooker))
+
+
+def _plan_once(problem: PlacementProblem, onlooker: PlanningProgress) -> PlacementPlan:
     left = LeftOut()
     for _ in range(MOST_ATTEMPTS):
         before = left

@@ -184,6 +184,9 @@ class DrainedNodes(Part, frozen=True, omit_defaults=True):
     could: Annotated[
         list[str], Meta(description="If none: the largest set of them that could go together.")
     ] = field(default_factory=list)
+    begins: Annotated[
+        Instant | None, Meta(description="With `lead: Auto`, its moves may run from here on.")
+    ] = None
 
 
 class HomelessAfter(Part, frozen=True):

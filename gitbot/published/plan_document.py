@@ -19,6 +19,7 @@ from gitbot.kubernetes.objects import Json, KubernetesObject
 from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import Move, PlacementPlan, Resilience
 from gitbot.model.text.canonical import digest as canonical_digest
+from gitbot.model.text.instants import format_instant
 from gitbot.model.text.names import API_VERSION
 from gitbot.published.document import decoded, encoded, fields_of, misfit, published
 from gitbot.published.plan import PlannedMove, PublishedPlan, ReviewedMove, SingleLosses
@@ -58,8 +59,10 @@ def plan_digest(plan: PlacementPlan, manifests: Sequence[KubernetesObject]) -> s
 
     Covers cluster, moves (as `ReviewedMove`), rules before and after, intents with the digest of
     their spec, manifests without annotations. Does not cover files, lines, commits, times,
-    estimates and the engine.
+    estimates and the engine, but for when a drain with `lead: Auto` begins: plans without such a
+    drain keep the digest that they had before there was one.
     """
+    begins = {request: format_instant(at) for request, at in plan.begins.items()}
     return canonical_digest(
         {
             "cluster": plan.cluster,
@@ -70,6 +73,7 @@ def plan_digest(plan: PlacementPlan, manifests: Sequence[KubernetesObject]) -> s
             ],
             "intents": dict(plan.intents),
             "manifests": [_without_annotations(manifest) for manifest in manifests],
+            **({"begins": begins} if begins else {}),
         }
     )
 

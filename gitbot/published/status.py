@@ -90,6 +90,9 @@ class OpeningLine(Part, frozen=True):
     request: Annotated[str, Meta(description='Its drain; "" if it drains no node.')]
     state: Annotated[str, Meta(description='The state of the drain; "" if it has no plan yet.')]
     next_command: Next = field(name="next")
+    begins: Annotated[
+        KnownInstant, Meta(description="When its moves may begin, if before it starts and known.")
+    ] = field(default_factory=lambda: KnownInstant(0))
 
 
 class PullLine(Part, frozen=True):

@@ -49,7 +49,7 @@ ROOMS = {
         "cluster.pod cluster.resource_requests cluster.scheduler_profile cluster.scheduling "
         "grouping ledger.effect_id ledger.event_parts ledger.events ledger.ledger "
         "ledger.owner_approval ledger.request_id plan.constraint plan.diagnosis "
-        "plan.findings plan.plan plan.problem progress struct lazy_fields text.canonical "
+        "plan.findings plan.lead plan.plan plan.problem progress struct lazy_fields text.canonical "
         "text.decoding text.instants text.names text.wording"
     ),
     "planner": "",

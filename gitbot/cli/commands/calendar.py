@@ -104,6 +104,7 @@ def _agenda(
         scope=scope,
         cancelled=past.cancelled,
         finished=past.finished,
+        begins=past.begins,
         count=count,
     )
 

@@ -61,7 +61,8 @@ def drain(
     node or none. With --rolling they go one after the other, and take VMs once they are back.
 
     Merging it moves nothing: gitbot proposes the plan of each opening in a pull request of its
-    own. Without --start the window is open from the merge until its nodes are back.
+    own. With --start the moves begin early enough to be done then, as the plan says (lead: Auto).
+    Without it the window is open from the merge until its nodes are back.
     """
     if (start is None) != (duration is None):
         raise UsageError("--start and --for belong together", hint="give both, or neither")
@@ -76,7 +77,8 @@ def drain(
             opens = _opening(start, where, now=shell.clock.now())
             spec["schedule"] = {"start": opens, "timeZone": where, "duration": _duration(duration)}
             when = f"from {opens.replace('T', ' ')} {where}"
-        drains = _mode(asked, rolling or 0) | ({"cordon": "Gitbot"} if cordon else {})
+        drains = {"lead": "Auto"} if start is not None else {}
+        drains |= _mode(asked, rolling or 0) | ({"cordon": "Gitbot"} if cordon else {})
         spec |= {"drain": drains} if drains else {}
         spec |= {"returnHome": back} if back else {}
         new = NewIntent(

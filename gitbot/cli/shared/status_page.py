@@ -189,4 +189,5 @@ def _openings(result: StatusResult, *, wide: bool) -> Iterator[str]:
 def _opening(item: NextOpening) -> str:
     name = item.request or f"{item.intent.ref.kind} {item.intent.ref.name}"
     state = f", {item.state}" if item.state else ""
-    return f"{name}{state}: {item.words}{_then(item.next_command)}"
+    early = f", moves from {item.begin_words}" if item.begin_words else ""
+    return f"{name}{state}: {item.words}{early}{_then(item.next_command)}"

@@ -42,8 +42,9 @@ def replay(problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...
     Every move is checked where it starts: its target pod fits on its node and can land only on
     allowed nodes, no required rule gets worse in any state (but for groups that a plan moves as
     one, see `companions`), limits, freezes and allowed times hold, and its pin says what the plan
-    says.
+    says. A drain with `lead: Auto` may move nothing before the instant that the plan says.
     """
+    problem = problem.beginning(plan.begins)
     order = MoveOrder.of(plan)
     player = _Player(problem, order)
     found = [*_twice(order.moves), *order.findings()]

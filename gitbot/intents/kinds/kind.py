@@ -21,6 +21,7 @@ from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.selectors import LabelSelector
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.load import ClusterLoad
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.problem import Goal
@@ -119,6 +120,9 @@ class AgendaView(Protocol):
 
     @property
     def finished(self) -> Collection[str]: ...
+
+    @property
+    def begins(self) -> Mapping[RequestId, int]: ...
 
     @property
     def count(self) -> Callable[[NodesSpec], int | None]: ...

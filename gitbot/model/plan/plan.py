@@ -193,7 +193,8 @@ class Drained:
     """The nodes of one drain: those that the plan empties, and those on which a VM stays.
 
     `together`: all of them at once, or none. If none, `could` is the largest set of nodes found
-    that a plan could empty together.
+    that a plan could empty together. `begins`: when its moves may begin, if
+    the window leaves that to the plan (seconds UTC); None: its lead says so.
     """
 
     request: RequestId
@@ -201,6 +202,7 @@ class Drained:
     kept: tuple[str, ...]
     together: bool = False
     could: tuple[str, ...] = ()
+    begins: int | None = None
 
 
 LossLevel = Literal["Node", "Zone"]
@@ -279,6 +281,11 @@ class PlacementPlan:
     intents: Mapping[str, str] = field(default_factory=dict)
     snapshot: SnapshotRef = field(default_factory=lambda: SnapshotRef(digest="", taken_at=0))
     faults: tuple[PlannerFault, ...] = ()
+
+    @property
+    def begins(self) -> dict[RequestId, int]:
+        """When the moves of each drain may begin (seconds UTC), where the plan decides that."""
+        return {drain.request: drain.begins for drain in self.drains if drain.begins is not None}
 
     def in_service(self) -> frozenset[tuple[RequestId, str]]:
         """The drains' nodes that are kept and not begun: VMs leave them at most to step aside."""

@@ -6,7 +6,7 @@ The planner knows rules and goals, never intents; each has the IntentRef that it
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from gitbot.kubernetes.names import NamespacedName
@@ -14,7 +14,7 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.load import NO_LOAD, PRESSURE_LIMIT, ClusterLoad
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.constraint import RuleConstraint
-from gitbot.model.text.instants import FOREVER, Interval
+from gitbot.model.text.instants import FOREVER, Interval, intersect
 from gitbot.model.text.names import IntentRef
 
 ALWAYS = (Interval(start=0, end=FOREVER),)
@@ -146,6 +146,9 @@ class EmptyNodes(Goal):
 
     `together`: one group that empties all of `nodes`, or nothing. All are closed, and with
     `cordoned_by_gitbot` unschedulable, from its first move until the end of the plan.
+
+    `ready_by`: the plan decides when moves begin, no earlier than `allowed`, so that the nodes that
+    go first are empty at this instant (seconds UTC); 0: they may begin when `allowed` does.
     """
 
     nodes: tuple[str, ...]
@@ -156,6 +159,7 @@ class EmptyNodes(Goal):
     ordered: bool = False
     later: tuple[str, ...] = ()
     together: bool = False
+    ready_by: int = 0
 
     @property
     def closes(self) -> tuple[str, ...]:
@@ -237,3 +241,14 @@ class PlacementProblem:
     load: ClusterLoad = NO_LOAD
     ranking: tuple[str, ...] = ()
     pressure_limit: int = PRESSURE_LIMIT
+
+    def beginning(self, begins: Mapping[RequestId, int]) -> PlacementProblem:
+        """The problem in which each of these requests moves nothing before its instant."""
+        if not begins:
+            return self
+        goals = []
+        for goal in self.goals:
+            since = (Interval(start=begins.get(goal.request.id, 0), end=FOREVER),)
+            allowed = intersect(goal.request.allowed, since)
+            goals.append(replace(goal, request=replace(goal.request, allowed=allowed)))
+        return replace(self, goals=tuple(goals))

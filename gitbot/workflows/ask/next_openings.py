@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gitbot.calendar import Occurrence, current_or_next, occurrence_words
+from gitbot.calendar import Occurrence, current_or_next, local_text, occurrence_words
 from gitbot.execution.cluster_facts import ClusterFacts
 from gitbot.execution.executor_types import Approved
 from gitbot.execution.request_records import RequestRecord, RequestState
-from gitbot.intents import FreezeWindowSpec, Intent, ScheduleSpec, freeze_times
+from gitbot.intents import (
+    AUTO,
+    FreezeWindowSpec,
+    Intent,
+    MaintenanceWindowSpec,
+    ScheduleSpec,
+    freeze_times,
+)
 from gitbot.intents.compile import HORIZON, Opening
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.text.instants import Interval
@@ -24,7 +31,9 @@ EMPTY = "nothing to move"
 class NextOpening:
     """One window or freeze. `request` is the drain of the occurrence, None if it drains nothing.
 
-    `words` say when, in local time; `state` is that of the drain, "" if it has none yet.
+    `words` say when, in local time; `state` is that of the drain, "" if it has none yet. `begins`:
+    when its moves may begin, 0 at its start or if no approved plan has decided it; `begin_words`
+    say so in local time.
     """
 
     intent: Intent
@@ -33,6 +42,8 @@ class NextOpening:
     request: RequestId | None = None
     state: str = ""
     next_command: str = ""
+    begins: int = 0
+    begin_words: str = ""
 
 
 def next_openings(
@@ -58,6 +69,8 @@ def _windows(
         if opening is None or spec.schedule is None:
             continue
         drains = spec.nodes is not None
+        begins = _begins(spec, opening, approved) if drains else 0
+        named = spec.schedule.time_zone or base.revision.zone or "UTC"
         yield NextOpening(
             intent=intent,
             open=opening.open,
@@ -65,7 +78,18 @@ def _windows(
             request=opening.drain if drains else None,
             state=drain_state(records, approved, opening.drain) if drains else "",
             next_command=_next(base, records, approved, opening, now=now) if drains else "",
+            begins=begins,
+            begin_words=f"{local_text(begins, named)} {named}" if begins else "",
         )
+
+
+def _begins(spec: MaintenanceWindowSpec, opening: Opening, approved: tuple[Approved, ...]) -> int:
+    """When the moves of an opening may begin, if that is before its start and known."""
+    spans = [span for item in approved if item.id == opening.drain for span in item.terms.allowed]
+    if spec.drain.lead != AUTO:
+        spans = [opening.allowed]
+    first = min((span.start for span in spans), default=opening.open.start)
+    return first if first < opening.open.start else 0
 
 
 def is_empty(seen: CurrentState, item: NextOpening) -> bool:

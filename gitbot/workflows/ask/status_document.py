@@ -103,6 +103,7 @@ def _opening(item: NextOpening) -> Mapping[str, Any]:
         "local": item.words,
         "request": item.request or "",
         "state": item.state,
+        "begins": item.begins,
         "next": item.next_command,
     }
 

@@ -155,8 +155,7 @@ def _freezes(problem: PlacementProblem, vm: NamespacedName) -> Iterator[IntentVe
 def _windows(due: Iterable[EmptyNodes], now: int) -> Iterator[IntentVerdict]:
     """The nodes that leave service, now or soon: no plan takes a VM there."""
     for drain in due:
-        wait = min((interval.start for interval in drain.request.allowed), default=now) - now
-        when = f"in {format_duration(wait)}" if wait > 0 else "now"
+        when = _when(drain, now)
         for node in drain.nodes:
             yield IntentVerdict(
                 node=node,
@@ -165,6 +164,15 @@ def _windows(due: Iterable[EmptyNodes], now: int) -> Iterator[IntentVerdict]:
                 says=f"leaves service {when} ({drain.request.id})",
                 refuses=True,
             )
+
+
+def _when(drain: EmptyNodes, now: int) -> str:
+    first = min((interval.start for interval in drain.request.allowed), default=now)
+    at = drain.ready_by or first
+    if at <= now:
+        return "now"
+    soon = "early enough to be ready " if drain.ready_by else ""
+    return f"{soon}in {format_duration(at - now)}, at {format_instant(at)}"
 
 
 def _reservations(problem: PlacementProblem) -> Iterator[IntentVerdict]:

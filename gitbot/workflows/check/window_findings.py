@@ -97,7 +97,7 @@ class _WindowWork:
     def _too_short(
         self, intent: Intent, spec: MaintenanceWindowSpec, nodes: Mapping[str, Sequence[int]]
     ) -> Finding | None:
-        lead, schedule = spec.drain.lead, spec.schedule
+        lead, schedule = spec.drain.longest_lead, spec.schedule
         if schedule is None:
             return None
         length = lead + schedule.duration

@@ -32,6 +32,11 @@ def drains_due(
         if opening.drain in past.finished and not away:
             continue
         goal = engine.drain_goal(intent, opening, snapshot, now=now)
+        if goal is not None and goal.ready_by and not opening.ready_by:
+            # an approved plan has decided when it begins
+            goal = replace(
+                goal, ready_by=0, request=replace(goal.request, allowed=(opening.allowed,))
+            )
         if goal is not None and not (spec.schedule or goal.together):
             back = past.returned.get(opening.drain, ())
             goal = replace(goal, nodes=tuple(node for node in goal.nodes if node not in back))

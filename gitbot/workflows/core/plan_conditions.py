@@ -24,6 +24,7 @@ def outlook_of(
     intents: IntentSet, problem: PlacementProblem, plan: PlacementPlan, *, zone: str | None
 ) -> PlanConditions:
     moved = {move.request for move in plan.moves}
+    problem = problem.beginning(plan.begins)
     return PlanConditions(
         conditions=tuple(
             _conditions(intents, problem, plan, goal, zone)

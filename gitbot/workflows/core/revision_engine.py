@@ -51,6 +51,7 @@ from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Goal, MoveVms, PlacementProblem, Reservation
+from gitbot.model.text.instants import Interval
 from gitbot.model.text.names import IntentRef
 from gitbot.published import PlanDocument
 from gitbot.rendering import migration_manifest
@@ -131,9 +132,12 @@ class RevisionEngine:
         opening = self.opening(intent, now=now, occurrence=occurrence.id)
         if opening is None or opening.id != occurrence.id:
             return None
-        request = opening.drain
+        request, allowed = opening.drain, opening.allowed
+        if opening.ready_by:  # what was reviewed says when moves begin, not the window
+            begins = plan.plan.begins.get(request, opening.open.start)
+            allowed = Interval(start=max(begins, allowed.start), end=allowed.end)
         return Terms(
-            allowed=(opening.allowed,),
+            allowed=(allowed,),
             finish=spec.overrun == "Finish",
             void=_edited(intent, plan),
             reason="Maintenance",

@@ -39,6 +39,13 @@ def request_history(ledger: Ledger, cluster: str) -> RequestHistory:
             occurrence.drain: nodes_back(ledger, cluster, occurrence)
             for occurrence in occurrences_of(ledger, cluster)
         },
+        begins={
+            event.request: min(start for start, _ in event.terms.allowed)
+            for event in ledger.requests(cluster)
+            if isinstance(event, MoveApproved)
+            and isinstance(event.request, DrainId)
+            and event.terms.allowed
+        },
     )
 
 

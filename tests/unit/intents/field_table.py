@@ -68,6 +68,11 @@ def _range(schema: Json) -> str:
 
 
 def _noun(schema: Json) -> str:
+    options = schema.get("anyOf", ())
+    if any("const" in option for option in options):
+        return " or ".join(
+            f"`{each['const']}`" if "const" in each else _noun(each) for each in options
+        )
     pattern = str(schema.get("pattern", ""))
     if pattern.startswith("^P(?:"):
         return "duration"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.documents import Path
@@ -11,7 +11,7 @@ from gitbot.intents.allowed_times import drain_occurrence, drain_time
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.intent_findings import error, warning
 from gitbot.intents.kinds.kind import CompiledGoals, GoalInputs
-from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec
+from gitbot.intents.kinds.maintenance_window.spec import AUTO, MaintenanceWindowSpec
 from gitbot.intents.request_history import NO_PAST, RequestHistory
 from gitbot.intents.selected_nodes import chosen_nodes
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -27,12 +27,17 @@ UNMERGED = "unmerged"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """One occurrence of a window: its id, when its moves may run, when the window is open."""
+    """One occurrence of a window: its id, when its moves may run, when the window is open.
+
+    `ready_by`: its moves begin later than `allowed` does, as its plan says, so that they are done
+    at this instant; 0: they may begin when `allowed` does.
+    """
 
     window: str
     id: str
     allowed: Interval
     open: Interval
+    ready_by: int = 0
 
     @property
     def drain(self) -> DrainId:
@@ -65,7 +70,15 @@ def opening_of(
     found = drain_occurrence(spec, zone=zone, now=now, occurrence=occurrence)
     if found is None:
         return None
-    return Opening(window=window, id=found.id, allowed=drain_time(spec, found), open=found.interval)
+    opening = Opening(
+        window=window, id=found.id, allowed=drain_time(spec, found), open=found.interval
+    )
+    if spec.drain.lead != AUTO:
+        return opening
+    begins = past.begins.get(opening.drain, 0)
+    if begins:  # an approved plan has decided it, and no later one changes it
+        return replace(opening, allowed=Interval(start=begins, end=found.end))
+    return replace(opening, ready_by=found.start)
 
 
 def compile_drain(
@@ -112,7 +125,7 @@ def compile_drain(
         first_move=past.next_move(opening.drain),
         allow_breach=spec.allow_breach,
     )
-    return _goal(request, spec, todo), findings
+    return replace(_goal(request, spec, todo), ready_by=opening.ready_by), findings
 
 
 def _goal(request: Request, spec: MaintenanceWindowSpec, nodes: tuple[str, ...]) -> EmptyNodes:

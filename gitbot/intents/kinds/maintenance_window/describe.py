@@ -17,7 +17,7 @@ from gitbot.intents.kinds.kind import (
     ScheduledEntries,
 )
 from gitbot.intents.kinds.maintenance_window.check import check
-from gitbot.intents.kinds.maintenance_window.spec import MaintenanceWindowSpec, NodesSpec
+from gitbot.intents.kinds.maintenance_window.spec import AUTO, MaintenanceWindowSpec, NodesSpec
 from gitbot.model.ledger.request_id import OccurrenceId
 
 if TYPE_CHECKING:  # constraints load numpy
@@ -40,12 +40,14 @@ def _entries(agenda: AgendaView, intent: Intent, spec: MaintenanceWindowSpec) ->
         if occurrence is None:
             return replace(event, what=what)
         drain = OccurrenceId(window=intent.ref.name, id=occurrence.id).drain
-        first = occurrence.start - spec.drain.lead
+        lead = spec.drain.longest_lead
+        begins = agenda.begins.get(drain, 0) if spec.drain.lead == AUTO else 0
         return replace(
             event,
             what=what,
-            lead=spec.drain.lead,
-            announced=first - agenda.announce,
+            lead=occurrence.start - begins if begins else lead,
+            lead_is_open=spec.drain.lead == AUTO and not begins,
+            announced=occurrence.start - lead - agenda.announce,
             cancelled="by a person" if drain in agenda.cancelled else "",
         )
 

@@ -2,15 +2,19 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from gitbot.documents.fields import DurationOrZero, Value
+from gitbot.calendar import duration_or_zero
+from gitbot.documents import schemas
+from gitbot.documents.fields import DurationOrZero, Value, from_text
 from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.selectors import (
     NOT_EMPTY,
     LabelSelector,
 )
 from gitbot.intents.spec_fields import Name, names
+from gitbot.model.plan.findings import Refusal
+from gitbot.model.plan.lead import MOST_LEAD
 
 NODES = ("selector", "names")
 
@@ -27,6 +31,26 @@ class NodesSpec(Value):
     names: tuple[Name, ...] | None = names("Names of nodes.", default=None)
 
 
+AUTO = "Auto"
+
+
+def _lead(text: str) -> int | str:
+    if text == AUTO:
+        return text
+    try:
+        return duration_or_zero(text)
+    except Refusal as refusal:
+        expected = f"Auto, or {refusal.expected}"
+        raise Refusal(refusal.code, expected, refusal.hint) from refusal
+
+
+Lead = Annotated[
+    int | Literal["Auto"],
+    BeforeValidator(from_text(_lead, "Auto, or a duration as text", "write Auto, or PT2H")),
+    WithJsonSchema(schemas.DURATION_OR_AUTO),
+]
+
+
 class DrainSpec(Value):
     """How the nodes are emptied."""
 
@@ -34,8 +58,9 @@ class DrainSpec(Value):
         default="Rolling",
         description="Node by node, or all at once: every node or none, and none takes a VM.",
     )
-    lead: DurationOrZero = Field(
-        default=0, description="Moves may run from this long before the start."
+    lead: Lead = Field(
+        default=0,
+        description="Moves may run from this long before the start; Auto: the plan says when.",
     )
     max_nodes_at_once: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=1, description="Nodes at once on their way from draining to returned."
@@ -61,6 +86,11 @@ class DrainSpec(Value):
     @property
     def together(self) -> bool:
         return self.mode == "Together"
+
+    @property
+    def longest_lead(self) -> int:
+        """Seconds before the start before which no move runs, whatever a plan says."""
+        return self.lead if isinstance(self.lead, int) else MOST_LEAD
 
 
 class MaintenanceWindowSpec(Value):
