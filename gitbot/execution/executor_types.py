@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
@@ -29,6 +30,14 @@ STORED_OTHERWISE = "the server stored another spec than was sent"
 
 Replay = Callable[[PlacementProblem, PlacementPlan], tuple[Finding, ...]]
 """Judges a plan state by state. An error among the findings means that it must not run now."""
+
+
+class FolderStop(Protocol):
+    """What errors on the base branch stop; each says why, "" if they do not."""
+
+    def of_move(self, move: Move) -> str: ...
+
+    def of_node(self, node: str) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +139,8 @@ class ExecutorInput(FrozenStruct, frozen=True, kw_only=True):
     are judged again. `pending_timeout` is how long an own migration may stay Pending, in seconds.
     `executor` is the name of this process. `unsent` are the claims (name of the migration, epoch)
     that it has and of which it sent nothing. `unanswered` are the migrations for which the server
-    gave no answer too often. `denied` are the groups that policies deny now.
+    gave no answer too often. `denied` are the groups that policies deny now. `folders` stop what
+    files with errors concern; None if no file has any.
     """
 
     cluster: str
@@ -148,6 +158,7 @@ class ExecutorInput(FrozenStruct, frozen=True, kw_only=True):
     unsent: frozenset[tuple[str, int]] = frozenset()
     unanswered: frozenset[str] = frozenset()
     denied: tuple[OutdatedGroup, ...] = ()
+    folders: FolderStop | None = None
 
 
 class CreateMigration(FrozenStruct, frozen=True, kw_only=True):

@@ -246,6 +246,9 @@ def _begins_without_moves(
     denied = {item.group for item in view.denied if item.request == approved.id}
     if denied and denied.issuperset(m.group for m in record.moves.values() if not m.final):
         return False  # Policies deny the plan or its window, not single moves of it.
+    together = maintenance.nodes if maintenance.together else (node,)
+    if view.folders is not None and any(map(view.folders.of_node, together)):
+        return False
     is_open = any(span.contains(view.now) for span in approved.terms.allowed)
     mine = [
         move

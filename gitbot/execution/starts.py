@@ -27,7 +27,7 @@ from gitbot.execution.ledger_folds import BUSY, NodeRecord
 from gitbot.execution.nodes import begin, home_event, may_begin, nodes_of
 from gitbot.execution.observe import move_event
 from gitbot.execution.request_records import MoveRecord, RequestRecord
-from gitbot.execution.terminate import next_span, next_start
+from gitbot.execution.terminate import has_started, next_span, next_start
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubevirt.source_node import lost_of, silence_of
 from gitbot.model.grouping import grouped
@@ -68,13 +68,17 @@ class Unfinished(FrozenStruct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, kw_only=True)
 class _Selection:
-    """One selection while it is made. `refused` counts refusals by the checks; `waits` caches."""
+    """One selection while it is made. `refused` counts refusals by the checks; `waits` caches.
+
+    `stopped` has the moves that errors on the base branch stop, and why.
+    """
 
     slots: Slots
     nodes: dict[RequestId, dict[str, NodeRecord]]
     candidates: tuple[Candidate, ...]
     unfinished: Mapping[str, Mapping[MoveRef, Unfinished]]
     blocked: set[tuple[RequestId, str]]
+    stopped: Mapping[tuple[RequestId, int], str]
     chosen: list[Candidate] = field(default_factory=list)
     begins: list[tuple[Approved, str]] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
@@ -112,11 +116,16 @@ def choose_starts(
     blocked = {(item.request, item.group) for item in stale}
     plans = grouped((item.approved.approval.digest, item) for item in unfinished)
     known = {digest: {item.move.ref: item for item in items} for digest, items in plans.items()}
+    stopped = _stopped(view, candidates)
 
     def select(*, careful: bool) -> _Selection:
-        slots = Slots(facts, view.problem.limits, targets)
         draft = _Selection(
-            slots=slots, nodes={}, candidates=candidates, unfinished=known, blocked=set(blocked)
+            slots=Slots(facts, view.problem.limits, targets),
+            nodes={},
+            candidates=candidates,
+            unfinished=known,
+            blocked=set(blocked),
+            stopped=stopped,
         )
         return _select(view, facts, draft, careful=careful)
 
@@ -125,6 +134,41 @@ def choose_starts(
     if any(not item.claimed for item in quick.chosen) and refusals(view, batch):
         quick = select(careful=True)
     return _starts(view, facts, quick, stale)
+
+
+def _stopped(
+    view: ExecutorInput, candidates: Iterable[Candidate]
+) -> Mapping[tuple[RequestId, int], str]:
+    """The moves that files with errors on the base branch stop, and why.
+
+    With a move waits the rest of its group, unless the group has begun and can do without it: a
+    node that is emptied halfway serves nobody. So do all nodes that leave service together.
+    """
+    if view.folders is None:
+        return {}
+    found: dict[tuple[RequestId, int], str] = {}
+    with_them: dict[tuple[RequestId, str], str] = {}
+    waiting = [(item, _unit(item)) for item in candidates]
+    for item, unit in waiting:
+        if why := view.folders.of_move(item.move):
+            found[item.approved.id, item.move.id] = why
+        maintenance = item.approved.terms.maintenance
+        if maintenance is not None and maintenance.together:
+            why = why or next(filter(None, map(view.folders.of_node, maintenance.nodes)), "")
+        if why:
+            with_them.setdefault(unit, why)
+    for item, unit in waiting:
+        begun = has_started(item.request, item.record) and not item.move.as_one
+        if unit in with_them and not begun:
+            found.setdefault((item.approved.id, item.move.id), with_them[unit])
+    return found
+
+
+def _unit(candidate: Candidate) -> tuple[RequestId, str]:
+    """What begins as one: a group, or all nodes of a drain."""
+    maintenance = candidate.approved.terms.maintenance
+    together = maintenance is not None and maintenance.together
+    return candidate.approved.id, "" if together else candidate.move.group
 
 
 def _select(
@@ -197,7 +241,8 @@ def _wait(
         return waits(_closed(view, move, starts), starts, opens=True)
     if view.stop:
         return waits(f"stopped: {view.stop}")
-    gate = approved.terms.pause_reason or _node_gate(draft, candidate)
+    stopped = draft.stopped.get((approved.id, move.id), "")
+    gate = approved.terms.pause_reason or stopped or _node_gate(draft, candidate)
     if gate:
         return waits(gate)
     # A migration that fails at once, or that the server refuses, would otherwise repeat every pass.
@@ -300,7 +345,11 @@ def _not_blocking(approved: Approved, draft: _Selection) -> frozenset[int]:
             other.move.id
             for other in draft.candidates
             if other.approved is approved
-            and ((approved.id, other.move.group) in draft.blocked or _node_gate(draft, other))
+            and (
+                (approved.id, other.move.group) in draft.blocked
+                or (approved.id, other.move.id) in draft.stopped
+                or _node_gate(draft, other)
+            )
         )
     return known
 

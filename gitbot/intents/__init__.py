@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from gitbot.intents.approvals_needed import OwnershipRules, needs_of
 from gitbot.intents.codeowners import CODEOWNERS
-from gitbot.intents.file_layout import is_below, is_ours, is_read, proposal_file
+from gitbot.intents.file_layout import (
+    is_below,
+    is_ours,
+    is_proposal_file,
+    is_read,
+    proposal_file,
+)
+from gitbot.intents.folder_owners import owner_of
 from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window.spec import FreezeWindowSpec
@@ -14,7 +21,7 @@ from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal.spec import PlacementProposalSpec
 from gitbot.intents.misleading_labels import misleading_labels
 from gitbot.intents.never_open import stops, without_finished
-from gitbot.intents.reader import read_intents
+from gitbot.intents.reader import UNKNOWN_WINDOW, read_intents
 from gitbot.intents.registry import KINDS
 from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.window_conflicts import TOO_SHORT, conflicts, without_clockless
@@ -24,6 +31,7 @@ __all__ = [
     "CODEOWNERS",
     "KINDS",
     "TOO_SHORT",
+    "UNKNOWN_WINDOW",
     "FreezeWindowSpec",
     "Healing",
     "Intent",
@@ -40,9 +48,11 @@ __all__ = [
     "freeze_times",
     "is_below",
     "is_ours",
+    "is_proposal_file",
     "is_read",
     "misleading_labels",
     "needs_of",
+    "owner_of",
     "proposal_file",
     "read_intents",
     "stops",

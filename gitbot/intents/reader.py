@@ -51,6 +51,7 @@ from gitbot.settings import Settings
 
 # A proposal lists every move. This is enough for 4,000 moves; people do not write these files.
 PROPOSAL_BUDGET = Budget(bytes=4 * 1024 * 1024, nodes=200_000)
+UNKNOWN_WINDOW = "intents/unknown-window"
 _WINDOW: Path = ("spec", "window")
 
 
@@ -271,7 +272,7 @@ def _unknown(reference: _Reference, known: list[str]) -> Finding:
     return finding_at(
         reference.file,
         reference.positions.value(_WINDOW),
-        "intents/unknown-window",
+        UNKNOWN_WINDOW,
         f"found {shown(reference.name)}, expected the name of a MaintenanceWindow of this cluster",
         path=_WINDOW,
         hint=f"did you mean {near}?" if near else "add the window, or remove the field",

@@ -152,6 +152,18 @@ class NotPlannedLine(Part, frozen=True):
     next_command: Next = field(name="next")
 
 
+class BrokenFileLine(Part, frozen=True):
+    """A file with errors on the base branch that stops only what its folder may act in."""
+
+    file: str
+    line: int
+    message: Annotated[str, Meta(description="Its first error.")]
+    author: Annotated[str, Meta(description="Who wrote its newest change.")]
+    commit: Annotated[str, Meta(description="The newest change.")]
+    holds: Annotated[str, Meta(description='The commit of its last valid text; "" if none.')]
+    effect: Annotated[str, Meta(description="What does not start, and what holds.")]
+
+
 class PublishedStatus(Document, frozen=True, kw_only=True):
     """What runs, what waits and for what, what failed.
 
@@ -164,6 +176,7 @@ class PublishedStatus(Document, frozen=True, kw_only=True):
     not_read: Annotated[str, Meta(description="Why the cluster could not be read.")]
     commit: Annotated[str, Meta(description="The commit of the base branch whose intents count.")]
     broken: Annotated[list[str], Meta(description="Errors of the tip of the base branch.")]
+    broken_files: list[BrokenFileLine]
     mode: Annotated[str, Meta(description="Enforce, or Observe: applies nothing.")]
     stop: Annotated[str, Meta(description='Why nothing starts; "" if something may.')]
     stops: list[StopReason]

@@ -247,6 +247,8 @@ DOINGS: dict[str, Callable[[Town, str], None]] = {
     "close window": _close_window,
     "break rule": lambda run, who: commit(run, lambda now: replace(now, refused=(who,))),
     "mend rule": lambda run, _: commit(run, lambda now: replace(now, refused=())),
+    "break file": lambda run, who: commit(run, lambda now: replace(now, stopped=(who,))),
+    "mend file": lambda run, _: commit(run, lambda now: replace(now, stopped=())),
     "crowd": lambda run, who: run.world.pods.crowd("d" if who == "two" else "c"),
     "disperse": lambda run, who: run.world.pods.disperse("d" if who == "two" else "c"),
     "observe": lambda run, _: commit(run, lambda now: replace(now, observe=True)),

@@ -107,7 +107,9 @@ class Run(Town):
         on_top = self._restored()
         self.forge.readers.clear()
         self.forge.require_reviews(1)  # more of them only pause what a merge approved
-        people.commit(self, lambda now: replace(now, observe=False, frozen=False, refused=()))
+        people.commit(
+            self, lambda now: replace(now, observe=False, frozen=False, refused=(), stopped=())
+        )
 
         def work() -> None:
             if on_top:  # only a person can say that the new history is the right one

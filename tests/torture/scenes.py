@@ -85,6 +85,7 @@ class Said:
     frozen: bool = False
     observe: bool = False
     refused: tuple[str, ...] = ()  # VMs whose moves would break a rule
+    stopped: tuple[str, ...] = ()  # VMs in whose folder a file has errors
 
     def open_until(self, name: str) -> int | None:
         """Until when moves may start; None if the intent is gone or edited: as they began."""
@@ -97,6 +98,7 @@ class Said:
             "frozen": self.frozen,
             "o": self.observe,
             "r": self.refused,
+            "s": self.stopped,
         }
         return json.dumps(said).encode()
 
@@ -110,7 +112,21 @@ def said_by(data: bytes) -> Said:
         frozen=found["frozen"],
         observe=found["o"],
         refused=tuple(found["r"]),
+        stopped=tuple(found["s"]),
     )
+
+
+class Folder:
+    """The folder of some VMs, with a broken file."""
+
+    def __init__(self, vms: tuple[str, ...]) -> None:
+        self.vms = vms
+
+    def of_move(self, move: Move) -> str:
+        return "a file has errors" if move.vm.name in self.vms else ""
+
+    def of_node(self, _: str) -> str:
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +181,8 @@ class TortureBase(TinyBase):
         )
 
     def view(self, *args: Any, **named: Any) -> ExecutorInput:
-        return RevisionEngine.view(self, *args, **named).replace(replay=self.replay)
+        view = RevisionEngine.view(self, *args, **named).replace(replay=self.replay)
+        return view.replace(folders=Folder(self.said.stopped)) if self.said.stopped else view
 
 
 @lru_cache(maxsize=1024)

@@ -52,6 +52,8 @@ DEEDS = (
     "break rule", "mend rule",
 )  # fmt: skip
 POD_DEEDS = ("crowd", "disperse")
+FILE_DEEDS = ("break file", "mend file")
+FILES = 0.05  # how many runs aim at one of them
 STRANGERS = 0.05  # how many runs have one
 LINGERS = (0, 0, 0, 8, 40, 150, 400)  # seconds
 SCENES = ("one", "waves", "two", "drain", "drain and one", "again")
@@ -152,7 +154,10 @@ AIMS = (
     *((f"deed {what}", state) for what in DEEDS for state in STATES),
 )
 """What runs are spread over: each seed aims at one cell, and adds what chance brings."""
-CELLS = (*AIMS, *((f"deed {what}", state) for what in POD_DEEDS for state in STATES))
+CELLS = (
+    *AIMS,
+    *((f"deed {what}", state) for what in (*POD_DEEDS, *FILE_DEEDS) for state in STATES),
+)
 NEVER = frozenset(
     {
         ("deed returned", "before"),  # a node leaves service with its first move
@@ -168,6 +173,7 @@ UNDOES = {
     "restore intent": "edit intent",
     "thaw": "freeze",
     "mend rule": "break rule",
+    "mend file": "break file",
 }
 
 
@@ -188,7 +194,17 @@ def schedule_of(seed: int) -> Schedule:
         window=chance.choice((150, 600, 1200)),
         reports=chance.random() < 0.1,
     )
-    return _with_strangers(_with_pods(_aimed(chance, schedule, *AIMS[seed % len(AIMS)])))
+    aimed = _aimed(chance, schedule, *AIMS[seed % len(AIMS)])
+    return _with_files(_with_strangers(_with_pods(aimed)))
+
+
+def _with_files(schedule: Schedule) -> Schedule:
+    """The schedule with a file that stops the folder of one VM; it draws by itself, too."""
+    chance = random.Random(f"files {schedule.seed}")
+    rare = any(deed.what in {*LATER, "uncordon"} for deed in schedule.deeds)
+    if chance.random() >= FILES or rare or any(item.call == "delete" for item in schedule.faults):
+        return schedule
+    return _aimed_at_state(chance, schedule, chance.choice(FILE_DEEDS), chance.choice(STATES))
 
 
 def _with_strangers(schedule: Schedule) -> Schedule:

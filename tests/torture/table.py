@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.torture.schedule import CELLS, DEEDS, FAULTS, NEVER, POD_DEEDS, STATES
+from tests.torture.schedule import CELLS, DEEDS, FAULTS, FILE_DEEDS, NEVER, POD_DEEDS, STATES
 
 Cell = tuple[str, str]
 
@@ -21,7 +21,7 @@ def table(met: Counter[Cell]) -> str:
     ]
     deeds = [
         [what, *("-" if cell in NEVER else str(met[cell]) for cell in _row(what))]
-        for what in (*DEEDS, *POD_DEEDS)
+        for what in (*DEEDS, *POD_DEEDS, *FILE_DEEDS)
     ]
     return "\n\n".join(
         (_columns([["call", *hows], *faults]), _columns([["deed", *STATES], *deeds]))

@@ -79,6 +79,7 @@ class Town:
             frozen=lambda who, now: self._read(who).frozen and FREEZES[0].times[0].contains(now),
             open_until=lambda who, request: self._read(who).open_until(request),
             refused=lambda who, vm: vm in self._read(who).refused,
+            stopped=lambda who, vm: vm in self._read(who).stopped,
         )
 
     def _uid(self) -> str:

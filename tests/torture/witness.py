@@ -50,6 +50,7 @@ class Witness:
     frozen: Callable[[str, int], bool]  # by process: whether the base that it read forbids it now
     open_until: Callable[[str, str], int | None]  # by process and request: as the base that it read
     refused: Callable[[str, str], bool]  # by process and VM: whether a rule of that base forbids it
+    stopped: Callable[[str, str], bool]  # by process and VM: whether a file of that base stops it
     known: dict[str, Known] = field(default_factory=lambda: defaultdict(Known))
     found: str = ""
     by_person: dict[str, int] = field(default_factory=dict)  # nodes that a person cordoned: when
@@ -104,6 +105,8 @@ class Witness:
             self.fail("I22", f"{who} sends {name} without reading its VM again")
         if self.refused(who, move.vm.name):
             self.fail("I4", f"{who} sends {name} although it breaks a rule")
+        if self.stopped(who, move.vm.name):
+            self.fail("I5", f"{who} sends {name} although a broken file stops its folder")
         ledger, now = self.ledger(), self.clock_of(who)
         terms = next(
             event.terms

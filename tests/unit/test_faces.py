@@ -64,8 +64,9 @@ ROOMS = {
     "snapshot": "",
     "wiring": "clusters demo forge_reads forges manifests plan_worker workspace",
     "workflows": (
-        "apply ask audit author check comments core.base_branch core.context core.judged_plan "
-        "core.plan_verdict core.published_snapshots core.revision core.rights ledger.adopt "
+        "apply ask audit author check comments core.base_branch core.context core.folder_reading "
+        "core.judged_plan core.plan_verdict core.published_snapshots core.revision core.rights "
+        "ledger.adopt "
         "ledger.anchor ledger.guarded_store ledger.request_history propose simulate watch"
     ),
 }

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gitbot.kubernetes.selectors import Scope
     from gitbot.model.cluster.cluster import ClusterSnapshot
     from gitbot.model.ledger.ledger import Ledger
+    from gitbot.model.plan.findings import Finding
     from gitbot.ports.repository import Repository
     from gitbot.settings import Settings
     from gitbot.wiring.forge_reads import ForgeTips
@@ -135,9 +136,8 @@ def _read_and_check(
 ) -> CheckResult:
     from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
     from gitbot.wiring.plan_worker import check_apart, read_apart  # noqa: PLC0415
-    from gitbot.wiring.workspace import repository_here, shipped  # noqa: PLC0415
+    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415
     from gitbot.workflows.check import CheckResult, PlanningInputs, check, invalid_texts_result  # noqa: PLC0415
-    from gitbot.workflows.core.revision import read_revision  # noqa: PLC0415
     from gitbot.workflows.core.rights import rights_checked  # noqa: PLC0415
     from gitbot.workflows.ledger.request_history import request_history  # noqa: PLC0415
 
@@ -145,11 +145,7 @@ def _read_and_check(
     root = find_root(Path.cwd())
     repository = repository_here(root) if asked.rev or asked.base else None
     texts, before = _texts(root, repository, asked)
-    trusted = read_revision(
-        before or texts,
-        cluster=lambda settings: pick_cluster(settings, asked.cluster),
-        shipped=shipped("gitbot:"),
-    )
+    trusted = _trusted(repository, before or texts, asked)
     if isinstance(trusted, tuple):
         return CheckResult(findings=trusted, cluster=asked.cluster)
     revision = trusted if before is None else read_apart(texts, trusted)
@@ -332,6 +328,24 @@ def working_tree(root: Path) -> Texts:
     named = [path for path in scheduler_files(configuration) if (root / path).exists()]
     schedulers = {path: read_plain_file(root / path, path) for path in named}
     return Texts(files={CONFIGURATION_FILE: configuration, **intents, **policies, **schedulers})
+
+
+def _trusted(
+    repository: Repository | None, texts: Texts, asked: PlanOptions
+) -> Revision | tuple[Finding, ...]:
+    """What counts of configuration and policies; a base is read as a pass reads it."""
+    from gitbot.wiring.workspace import shipped  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.core.folder_reading import read_by_folder  # noqa: PLC0415
+    from gitbot.workflows.core.revision import read_revision  # noqa: PLC0415
+
+    reading = functools.partial(
+        read_revision,
+        cluster=lambda settings: pick_cluster(settings, asked.cluster),
+        shipped=shipped("gitbot:"),
+    )
+    if not asked.base or repository is None:
+        return reading(texts)
+    return read_by_folder(repository, texts, reading)
 
 
 def _at(repository: Repository, tree: str, *, commit: str) -> Texts:

@@ -64,6 +64,7 @@ def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:
         f"Broken intents (gitbot does nothing; below are those of {result.commit[:12]})",
         (f"  {line}" for line in result.broken),
     )
+    yield _titled("Broken files", (f"  {item.words}" for item in result.broken_files))
     yield [_stopped(result, index) for index in range(len(result.stops))]
     yield from (_requests(result, name) for name in ("failed", "held"))
     yield _titled("Waiting for owners", _owners(result))

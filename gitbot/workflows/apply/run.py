@@ -218,6 +218,8 @@ def _begin(shell: RunContext, anchor: Anchor | None, *, ends_at: int) -> PassSta
     head = base_head(shell)
     shell.onlooker.begins("reading the forge and the cluster")
     readable = readable_base(shell, head)
+    for item in readable.engine.revision.broken:
+        shell.say(item.words)
     older = anchor.stop(ledger)
     run = PassState(
         shell=shell,

@@ -23,6 +23,8 @@ from gitbot.ports.forge import PullRequest
 from gitbot.reports import Section, escape, fit
 from gitbot.workflows.ask.audit_trend import audit_lines
 from gitbot.workflows.ask.maintenance import NodesByOccurrence, nodes_of
+from gitbot.workflows.core.base_branch import broken_files
+from gitbot.workflows.core.broken_files import BrokenFile
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.stop_conditions import standstill
 from gitbot.workflows.pulls.statuses import MEMORY
@@ -44,6 +46,7 @@ class DashboardFacts:
     refused: tuple[NotApproved, ...]
     pulls: tuple[PullRequest, ...]
     audits: tuple[AuditScored, ...] = ()
+    broken: tuple[BrokenFile, ...] = ()
 
 
 def marker(cluster: str) -> str:
@@ -66,7 +69,8 @@ def write_dashboard(
     acted = moves or occurrences_of(ledger, cluster) or concerns_of(ledger, cluster)
     still = standstill(stop, ledger, cluster)
     works = still is None or still.healthy  # a ledger that was lost has nothing to show but this
-    if works and not (acted or ledger.audits(cluster)):
+    broken = broken_files(shell)
+    if works and not (acted or broken or ledger.audits(cluster)):
         return
     try:
         facts = DashboardFacts(
@@ -79,6 +83,7 @@ def write_dashboard(
             refused=refused,
             pulls=shell.own_pulls(),
             audits=ledger.audits(cluster),
+            broken=broken,
         )
         mark, title = marker(cluster), f"gitbot on {cluster}"
         shell.forge.upsert_issue(marker=mark, title=title, body=f"{mark}\n{body(facts)}")
@@ -91,6 +96,7 @@ def body(facts: DashboardFacts) -> str:
     open_ones = [item for item in facts.records.values() if not item.finished]
     waits = {(item.request, item.move): item for item in facts.waiting}
     parts: list[Section] = [Section(head=_head(facts))]
+    parts += _section("Broken files", (escape.markdown(item.words) for item in facts.broken), 1)
     parts += _section("Running", map(_running, filter(_runs, open_ones)), 1)
     timed = [item for item in open_ones if not _runs(item) and _opens(item, waits)]
     parts += _section("Waiting for a window", (_timed(item, waits) for item in timed), 2)

@@ -88,6 +88,9 @@ def _base(shell: RunContext) -> Iterable[Check]:
     if readable.broken:
         good = f"the newest commit without errors is {readable.commit[:12]}"
         yield failed(name, f"{readable.broken}\n{good}", "git pull && gitbot lint")
+    elif base.revision.broken:
+        words = "\n".join(item.words for item in base.revision.broken)
+        yield failed(name, words, "git pull && gitbot lint")
     else:
         yield passed(name, f"{shell.base_branch} is at {base.commit[:12]} and valid")
     if base.settings.mode_is_missing:

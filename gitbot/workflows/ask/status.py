@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gitbot.errors import ClusterError, UsageError
@@ -24,6 +24,7 @@ from gitbot.workflows.ask.open_pulls import before_merge, changing_intents, conc
 from gitbot.workflows.ask.policy_waivers import PolicyWaiver, exceptions
 from gitbot.workflows.ask.stop_lines import stop_lines
 from gitbot.workflows.core.base_branch import ReadableBase, readable_base
+from gitbot.workflows.core.broken_files import BrokenFile
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.stop_conditions import ENFORCE, Standstill, observe_mode_reason
 from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
@@ -88,7 +89,8 @@ class StatusResult:
     `before_merge` what to type for some of them before a merge is worth anything, by number.
 
     `broken` are the errors of the base branch; if there are any, the rest is shown with the intents
-    of `commit`, the newest one without errors.
+    of `commit`, the newest one without errors. `broken_files` stop only what their folders may act
+    in.
 
     `not_applied` are approved, but no pass has taken them up yet; `not_planned` are requests of the
     base branch without an approved plan.
@@ -109,6 +111,7 @@ class StatusResult:
     before_merge: Mapping[int, str] = field(default_factory=dict)
     commit: str = ""
     broken: tuple[str, ...] = ()
+    broken_files: tuple[BrokenFile, ...] = ()
     stops: tuple[Standstill, ...] = ()
     away: tuple[Away, ...] = ()
     openings: tuple[NextOpening, ...] = ()
@@ -130,7 +133,7 @@ class StatusResult:
     @property
     def healthy(self) -> bool:
         """Whether gitbot can do its work; a hold and mode Observe are decisions of people."""
-        return all(item.healthy for item in self.stops)
+        return not self.broken_files and all(item.healthy for item in self.stops)
 
     def next_of(self, pull: PullRequest) -> str:
         return self.before_merge.get(pull.number, f"review and merge {pull.url or 'it'}")
@@ -182,6 +185,7 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         mode=seen.base.settings.mode,
         commit=readable.commit,
         broken=tuple(str(readable.broken or "").splitlines()),
+        broken_files=seen.base.revision.broken,
         stops=stop_lines(seen, broken=readable.broken is not None),
         requests=tuple(
             _request(seen, record)
@@ -201,13 +205,7 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
             f"pull request {item.pull_request}: {item.reason}; next: gitbot propose"
             for item in seen.approvals.refused
         ),
-        owners=tuple(
-            Unconsented(
-                pull_request=item.approval.pull_request, request=item.id, waits=item.terms.consent
-            )
-            for item in approved
-            if item.terms.consent and not item.terms.void
-        ),
+        owners=tuple(_unconsented(approved)),
         exceptions=exceptions(seen, opened),
         movers=movers_beside(seen, nodes),
         lost=lost_now(seen, nodes),
@@ -216,6 +214,13 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         not_read=seen.unread,
         zone=seen.base.revision.zone or "UTC",
     )
+
+
+def _unconsented(approved: Iterable[Approved]) -> Iterator[Unconsented]:
+    for item in approved:
+        if item.terms.consent and not item.terms.void:
+            number, waits = item.approval.pull_request, item.terms.consent
+            yield Unconsented(pull_request=number, request=item.id, waits=waits)
 
 
 def _opening(

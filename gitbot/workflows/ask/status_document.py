@@ -11,6 +11,7 @@ from gitbot.published import PublishedStatus, published
 from gitbot.workflows.ask.maintenance import NodeStatus
 from gitbot.workflows.ask.next_openings import NextOpening
 from gitbot.workflows.ask.status import RequestStatus, StatusResult
+from gitbot.workflows.core.broken_files import BrokenFile
 from gitbot.workflows.propose import Away
 
 
@@ -21,6 +22,7 @@ def status_document(result: StatusResult) -> PublishedStatus:
         "notRead": result.not_read,
         "commit": result.commit,
         "broken": result.broken,
+        "brokenFiles": [_broken_file(item) for item in result.broken_files],
         "mode": result.mode,
         "stop": result.stop,
         "stops": [
@@ -49,6 +51,18 @@ def status_document(result: StatusResult) -> PublishedStatus:
         "notPlanned": result.not_planned,
     }
     return published(fields, PublishedStatus)
+
+
+def _broken_file(item: BrokenFile) -> Mapping[str, Any]:
+    return {
+        "file": item.path,
+        "line": item.errors[0].line,
+        "message": item.errors[0].message,
+        "author": item.author,
+        "commit": item.commit,
+        "holds": item.held_at,
+        "effect": item.effect,
+    }
 
 
 def _maintenance(occurrence: OccurrenceId, nodes: tuple[NodeStatus, ...]) -> Mapping[str, Any]:

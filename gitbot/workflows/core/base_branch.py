@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from gitbot.errors import InvalidInput, UsageError
 from gitbot.intents import stops
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.ports.repository import Repository
+from gitbot.workflows.core.broken_files import BrokenFile
 from gitbot.workflows.core.context import RunContext, base_head
+from gitbot.workflows.core.folder_reading import read_by_folder
 from gitbot.workflows.core.revision import INTENTS, BundledTexts, Revision, read_revision, texts_at
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
@@ -33,7 +36,10 @@ class BaseBranch:
         self._known: dict[str, RevisionEngine] = {}
 
     def at(self, commit: str) -> RevisionEngine:
-        """The engine of a commit of the base branch. Raises InvalidInput if it has an error."""
+        """The engine of a commit of the base branch.
+
+        Raises InvalidInput if it has an error that stops everything; see `read_by_folder`.
+        """
         if commit not in self._known:
             self._known = {**dict(list(self._known.items())[-_KEPT:]), commit: self._read(commit)}
         return self._known[commit]
@@ -45,7 +51,8 @@ class BaseBranch:
             raise UsageError(
                 f"{self._name} has no {CONFIGURATION_FILE}", hint="`gitbot init` writes one"
             )
-        read = read_revision(texts, cluster=self._cluster, shipped=self._shipped)
+        reading = partial(read_revision, cluster=self._cluster, shipped=self._shipped)
+        read = read_by_folder(self._repository, texts, reading)
         findings = read.findings if isinstance(read, Revision) else read
         errors = [item for item in findings if stops(item)]
         if not isinstance(read, Revision) or errors:
@@ -99,3 +106,11 @@ def readable_base(shell: RunContext, head: str = "") -> ReadableBase:
         # what gitbot records names the tip: the commit whose merge brought the run here
         at_tip = replace(engine, revision=replace(engine.revision, commit=head))
         return ReadableBase(engine=at_tip, commit=commit, broken=error)
+
+
+def broken_files(shell: RunContext) -> tuple[BrokenFile, ...]:
+    """The files that stop their folders; none if everything waits for errors."""
+    try:
+        return shell.read_base(base_head(shell)).revision.broken
+    except (InvalidInput, UsageError):
+        return ()

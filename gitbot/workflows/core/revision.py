@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from gitbot.intents import IntentSet, is_below, read_intents
+from gitbot.intents import UNKNOWN_WINDOW, IntentSet, is_below, read_intents
 from gitbot.model.caches import IdentityCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.scheduler_profile import SchedulerProfiles
@@ -15,6 +15,7 @@ from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.policy import PolicyRunner, PolicySet, misdirected, pack_of, read_policies
 from gitbot.ports.repository import Repository
 from gitbot.settings import Settings, read_settings
+from gitbot.workflows.core.broken_files import BrokenFile, repaired
 
 INTENTS = "intents/"
 POLICIES = "policies/"
@@ -73,7 +74,8 @@ class Revision:
     """One commit's intents, settings and policies for one cluster. All findings are sorted.
 
     `trusted_findings` are those about configuration and policies, `findings` all. `profiles` are
-    those of the cluster's kube-scheduler, if the configuration names a file with them.
+    those of the cluster's kube-scheduler, if the configuration names a file with them. `broken` are
+    files of the base branch that stop their folders; their last valid intents are among `intents`.
     """
 
     cluster: str
@@ -85,12 +87,16 @@ class Revision:
     trusted_findings: tuple[Finding, ...]
     findings: tuple[Finding, ...]
     profiles: SchedulerProfiles | None = None
+    broken: tuple[BrokenFile, ...] = ()
 
     def scheduled(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
         """The snapshot under the configured profiles, unless a file was given with it."""
         if self.profiles is None or snapshot.profiles is not None:
             return snapshot
         return _scheduled(snapshot, self.profiles)
+
+    def has_broken(self, file: str) -> bool:
+        return any(item.path == file for item in self.broken)
 
     @property
     def zone(self) -> str | None:
@@ -209,15 +215,20 @@ def read_revision(
 def read_change(texts: Texts, base: Revision) -> Revision:
     """The result of merging these texts into a base: new intents under the base's settings.
 
-    Their configuration and policies are checked, but only the base's apply.
+    Their configuration and policies are checked, but only the base's apply. A broken file of the
+    base that they do not change stays what it is there.
     """
+    known = [item for item in base.broken if texts.files.get(item.path) == item.text]
+    texts = replace(texts, files=repaired(texts.files, known))
     settings, of_settings = read_settings(texts.configuration, CONFIGURATION_FILE)
     _, of_profiles = _profiles(texts, settings, base.cluster)
     changed, of_policies = read_policies(
         base.shipped.in_force(base.settings), texts.policies, runner=base.shipped.runner
     )
     of_policies = (*of_policies, *misdirected(changed, b""))
-    intents, of_intents = read_intents(texts.intents(base.cluster), base.settings, base.cluster)
+    intents, found = read_intents(texts.intents(base.cluster), base.settings, base.cluster)
+    left = {item.path for item in known}
+    of_intents = [item for item in found if item.file not in left or item.code != UNKNOWN_WINDOW]
     trusted = _sorted(base.trusted_findings, of_settings, of_policies, of_profiles)
     return replace(
         base,
@@ -225,6 +236,7 @@ def read_change(texts: Texts, base: Revision) -> Revision:
         intents=intents,
         trusted_findings=trusted,
         findings=_sorted(trusted, of_intents),
+        broken=tuple(known),
     )
 
 

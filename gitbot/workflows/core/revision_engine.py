@@ -22,6 +22,7 @@ from gitbot.intents import (
     Intent,
     IntentSet,
     MaintenanceWindowSpec,
+    MigrationRequestSpec,
 )
 from gitbot.intents.compile import (
     NO_PAST,
@@ -36,7 +37,7 @@ from gitbot.intents.compile import (
     opening_of,
 )
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, name_of
+from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import (
@@ -56,6 +57,7 @@ from gitbot.model.text.names import IntentRef
 from gitbot.published import PlanDocument
 from gitbot.rendering import migration_manifest
 from gitbot.settings import Settings
+from gitbot.workflows.core.broken_files import FolderStops
 from gitbot.workflows.core.judged_plan import migration_context
 from gitbot.workflows.core.policy_recheck import PolicyRecheck
 from gitbot.workflows.core.revision import Revision
@@ -114,6 +116,9 @@ class RevisionEngine:
         if found is None:
             return None
         intent, spec = found
+        if self.revision.has_broken(intent.ref.file) and self._lacks_window(spec):
+            # the window may come back with the repair: until then the request waits, and ends never
+            spec = spec.model_copy(update={"window": None})
         return Terms(
             allowed=allowed_for(self.intents, spec, now=now, zone=self.revision.zone),
             attempts=spec.attempts,
@@ -123,6 +128,9 @@ class RevisionEngine:
             window=spec.window or "",
             source=spec.vms.source or "",
         )
+
+    def _lacks_window(self, spec: MigrationRequestSpec) -> bool:
+        return spec.window is not None and self.intents.window(spec.window) is None
 
     def _drain_terms(self, occurrence: OccurrenceId, plan: PlanDocument, now: int) -> Terms | None:
         found = self.intents.window(occurrence.window)
@@ -284,7 +292,15 @@ class RevisionEngine:
             unsent=unsent,
             unanswered=unanswered,
             denied=denials.groups(approved),
+            folders=self.stops(snapshot),
         )
+
+    def stops(self, snapshot: ClusterSnapshot) -> FolderStops | None:
+        """What the broken files of the revision stop; None if it has none."""
+        if not self.revision.broken:
+            return None
+        labels = {name_of(node).name: labels_of(node) for node in snapshot.of("Node")}
+        return FolderStops(broken=self.revision.broken, intents=self.intents, labels=labels)
 
     def _drained(
         self, plan: PlacementPlan, snapshot: ClusterSnapshot, now: int

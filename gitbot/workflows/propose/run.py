@@ -263,6 +263,7 @@ def finished_files(sources: ConcernSources) -> tuple[str, ...]:
         ended = ended_at(sources, intent) if intent.ref.name not in used else None
         over = _is_over(intent, sources.records, sources.now)
         over = over or (ended is not None and sources.now - ended >= WEEK)
+        over = over and not sources.base.revision.has_broken(intent.ref.file)
         done[intent.ref.file] = done.get(intent.ref.file, True) and over
     return tuple(sorted(file for file, over in done.items() if over and file))
 
@@ -333,6 +334,9 @@ def _judged(run: ProposeRun, concern: Concern) -> JudgedPlan | ConcernReport:
 
 
 def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
+    stops = run.base.stops(run.sources.problem.snapshot)
+    if why := stops.of_intent(concern.intent) if stops is not None else "":
+        return ConcernReport(concern=concern.name, action=Did.WAITING, reason=why)
     judged = _judged(run, concern)
     if isinstance(judged, ConcernReport):
         return judged

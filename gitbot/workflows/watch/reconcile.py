@@ -25,6 +25,7 @@ from gitbot.workflows.current_state import read_current_state
 from gitbot.workflows.ledger.anchor import Anchor, read_anchor, write_forge_anchor
 from gitbot.workflows.ledger.writer import retried
 from gitbot.workflows.propose import ProposeResult, not_planned, propose
+from gitbot.workflows.pulls.broken_file import comment_on_broken_files
 from gitbot.workflows.watch.notices import send_notices
 
 SOON = 5  # seconds in which a pass need not read the anchors twice
@@ -87,6 +88,7 @@ def reconcile(
         wait_for_opening=wait_for_opening,
         every_pull=every_pull,
     )
+    comment_on_broken_files(shell)
     send_notices(shell)
     there = shell.forge.requests
     requests = replace(there, sent=there.sent - before)
@@ -156,6 +158,7 @@ def apply_and_report(
         on_look=looks.append,
         on_report=_report,
     )
+    comment_on_broken_files(shell)
     send_notices(shell)
     if result.stop or result.interrupted:  # nothing could be planned, or nobody waits for it
         return result

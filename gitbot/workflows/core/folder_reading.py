@@ -1,0 +1,164 @@
+"""Reads a base branch with errors so that a broken file stops only its folder, if `owners` bind it.
+
+In doubt everything waits: for errors of configuration or policies, files that no entry of `owners`
+binds to single namespaces, files that clash with others, files that a change of the configuration
+made invalid, and new files whose commit also removed files (their rules may have moved).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from gitbot.intents import UNKNOWN_WINDOW, is_proposal_file, owner_of, read_intents, stops
+from gitbot.model.grouping import grouped
+from gitbot.model.plan.findings import Finding
+from gitbot.model.text.names import CONFIGURATION_FILE
+from gitbot.ports.repository import Commit, Repository
+from gitbot.settings import OwnerSettings, Settings, read_settings
+from gitbot.workflows.core.broken_files import BrokenFile, repaired
+from gitbot.workflows.core.revision import INTENTS, Revision, Texts
+
+_CHANGES = 50  # of a file, among which its last valid text must be
+_FILES = 20  # more of them stop everything: reading their histories takes time
+
+Read = Callable[[Texts], Revision | tuple[Finding, ...]]
+
+
+def read_by_folder(
+    repository: Repository, texts: Texts, read: Read
+) -> Revision | tuple[Finding, ...]:
+    """As `read`, with the last valid text in place of each broken file.
+
+    If everything must wait, it is what `read` returned, with the errors among its findings.
+    """
+    found = read(texts)
+    if not isinstance(found, Revision) or not any(map(stops, found.findings)):
+        return found
+    return _repaired(repository, texts, found, read) or found
+
+
+def _repaired(
+    repository: Repository, texts: Texts, revision: Revision, read: Read
+) -> Revision | None:
+    if not revision.settings.owners or any(map(stops, revision.trusted_findings)):
+        return None
+    history = _History(repository=repository, texts=texts, revision=revision)
+    broken: dict[str, BrokenFile] = {}
+    while errors := _errors(revision, broken):
+        if len(broken) + len(errors) > _FILES:
+            return None
+        for path, found in errors.items():
+            item = history.broken_file(path, found)
+            if path in broken or item is None:
+                return None
+            broken[path] = item
+        again = read(replace(texts, files=repaired(texts.files, broken.values())))
+        if not isinstance(again, Revision):
+            return None
+        revision = again
+    return replace(
+        revision,
+        broken=tuple(item for _, item in sorted(broken.items())),
+        findings=tuple(item for item in revision.findings if not stops(item)),
+    )
+
+
+def _errors(revision: Revision, broken: Iterable[str]) -> Mapping[str, tuple[Finding, ...]]:
+    """What stops, by file. A broken file may name a window that is gone: none of it starts."""
+    known = frozenset(broken)
+    return grouped(
+        (item.file, item)
+        for item in revision.findings
+        if stops(item) and not (item.file in known and item.code == UNKNOWN_WINDOW)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _History:
+    repository: Repository
+    texts: Texts
+    revision: Revision
+
+    def broken_file(self, path: str, errors: tuple[Finding, ...]) -> BrokenFile | None:
+        """A file with these errors; None if it stops everything."""
+        owner = owner_of(path, self.revision.settings)
+        text = self.texts.files.get(path)
+        if text is None or owner is None or "*" in owner.namespaces:
+            return None
+        if is_proposal_file(path, self.revision.cluster) or path.endswith(".ics"):
+            return None
+        changes = self.repository.log(self.texts.commit, path=path, limit=_CHANGES)
+        if not changes:
+            return None
+        made = _broken(owner, errors, text, changes[0], self._author(changes[0]))
+        if {item.code for item in errors} == {UNKNOWN_WINDOW}:
+            return replace(made, held=text, held_at=changes[0].id)
+        return self._holding(made, changes)
+
+    def _holding(self, made: BrokenFile, changes: tuple[Commit, ...]) -> BrokenFile | None:
+        """With the file's last valid text; None if gitbot cannot be sure which one that is."""
+        added: Commit | None = None
+        for change in changes:
+            data = self.repository.read_blob(change.id, made.path)
+            if data is None:  # removed on purpose: an older text does not return
+                break
+            added = change
+            if self._was_valid(change.id, made.path, data):
+                now = data != made.text and self._is_valid(made.path, data)
+                return replace(made, held=data, held_at=change.id) if now else None
+        else:
+            if len(changes) == _CHANGES:
+                return None
+        return made if added is not None and self._only_adds(added) else None
+
+    def _only_adds(self, commit: Commit) -> bool:
+        """Whether a commit removed no intents: a file that is renamed may not lose a freeze."""
+        if not commit.parents:
+            return False  # the first one, or the end of a shallow clone
+        before = self.repository.read_tree(commit.parents[0], self._folder)
+        return before.keys() <= self.repository.read_tree(commit.id, self._folder).keys()
+
+    def _was_valid(self, commit: str, path: str, data: bytes) -> bool:
+        """Whether a file was valid at a commit, under the configuration there."""
+        text = self.repository.read_blob(commit, CONFIGURATION_FILE) or b""
+        settings, _ = read_settings(text, CONFIGURATION_FILE)
+        beside: Mapping[str, bytes] = {}
+        if b"alendar" in data:
+            beside = self.repository.read_tree(commit, self._folder)
+        return self._is_sound(path, data, beside, settings or self.revision.settings)
+
+    def _is_valid(self, path: str, data: bytes) -> bool:
+        return self._is_sound(path, data, self.texts.files, self.revision.settings)
+
+    def _is_sound(
+        self, path: str, data: bytes, beside: Mapping[str, bytes], settings: Settings
+    ) -> bool:
+        """Whether a file alone, with the calendars beside it, has no errors."""
+        files = {name: text for name, text in beside.items() if name.endswith(".ics")}
+        _, findings = read_intents({**files, path: data}, settings, self.revision.cluster)
+        return not any(stops(item) and item.code != UNKNOWN_WINDOW for item in findings)
+
+    def _author(self, change: Commit) -> str:
+        """Who wrote a change: of a merge, who wrote the head that was merged."""
+        head = change.parents[1] if len(change.parents) > 1 else change.id
+        known = self.repository.resolve(head) is not None
+        return self.repository.commit(head).author if known else change.author
+
+    @property
+    def _folder(self) -> str:
+        return f"{INTENTS}{self.revision.cluster}/"
+
+
+def _broken(
+    owner: OwnerSettings, errors: tuple[Finding, ...], text: bytes, change: Commit, author: str
+) -> BrokenFile:
+    return BrokenFile(
+        errors=errors,
+        owner=owner,
+        text=text,
+        held=None,
+        held_at="",
+        commit=change.id,
+        author=author,
+    )
