@@ -78,6 +78,9 @@ class LazyCluster(Generic[C]):
     def hold_flag(self) -> str | None:
         return self._cluster().hold_flag()
 
+    def flag_and_time(self) -> tuple[str | None, int]:
+        return self._cluster().flag_and_time()
+
     def set_hold_flag(self, reason: str | None) -> None:
         self._cluster().set_hold_flag(reason)
 

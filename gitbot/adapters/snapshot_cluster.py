@@ -79,6 +79,9 @@ class PublishedCluster:
     def hold_flag(self) -> str | None:
         return None
 
+    def flag_and_time(self) -> tuple[str | None, int]:
+        return None, self.server_time()
+
     def set_hold_flag(self, reason: str | None) -> None:
         raise ClusterError(_UNREACHED)
 

@@ -87,6 +87,9 @@ class Cluster(Protocol):
     def hold_flag(self) -> str | None:
         """The reason in ConfigMap gitbot/gitbot-hold; None if absent. Unreadable raises."""
 
+    def flag_and_time(self) -> tuple[str | None, int]:
+        """`hold_flag` and `server_time` of one moment, from one response."""
+
     def set_hold_flag(self, reason: str | None) -> None:
         """Create (or update) or remove that ConfigMap."""
 

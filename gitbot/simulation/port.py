@@ -196,6 +196,9 @@ class SimulatedPort:
         found = self._noted(HOLD)
         return None if found is None else found.get("reason", "")
 
+    def flag_and_time(self) -> tuple[str | None, int]:
+        return self.hold_flag(), self.server_time()
+
     def set_hold_flag(self, reason: str | None) -> None:
         self._note(HOLD, None if reason is None else {"reason": reason})
 

@@ -23,12 +23,11 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.core.stop_conditions import (
     Standstill,
-    clock_stop,
     cluster_stop,
-    flag_stop,
     forge_skew,
     ledger_stop,
     outdated,
+    read_cluster_stop,
     standstill,
 )
 from gitbot.workflows.ledger.anchor import Anchor, read_anchor
@@ -132,7 +131,7 @@ def known_standstill(
         stop = anchor.stop(ledger, migrations)
     with suppress(ClusterError):
         if not stop:
-            stop = flag_stop(cluster.hold_flag()) or clock_stop(cluster, clock)
+            stop = read_cluster_stop(cluster, clock)
     return standstill(stop, ledger, name)
 
 

@@ -240,6 +240,8 @@ def test_the_hold_flag(scene: Scene) -> None:
     assert cluster.hold_flag() is None
     holder.set_hold_flag("storage trouble")
     assert cluster.hold_flag() == "storage trouble"
+    flag, seconds = cluster.flag_and_time()
+    assert (flag, abs(seconds - scene.now()) <= CLOCKS) == ("storage trouble", True)
     holder.set_hold_flag("still")
     assert cluster.hold_flag() == holder.hold_flag() == "still"
     holder.set_hold_flag(None)

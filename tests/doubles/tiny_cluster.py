@@ -251,6 +251,9 @@ class TinyCluster:
         self.trouble("flag", "")
         return self.flag
 
+    def flag_and_time(self) -> tuple[str | None, int]:
+        return self.hold_flag(), self.server_time()
+
     def set_hold_flag(self, reason: str | None) -> None:
         self.trouble("set-flag", "")
         self.flag = reason

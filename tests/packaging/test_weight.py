@@ -11,7 +11,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 9_690,
+    "adapters": 9_710,
     "audit": 2_173,
     "calendar": 1_533,
     "cli": 9_498,
@@ -25,16 +25,16 @@ ROOMS = {
     "model": 3_689,
     "planner": 7_891,
     "policy": 4_100,
-    "ports": 637,
+    "ports": 640,
     "published": 2_160,
     "rendering": 347,
     "reports": 3_374,
     "service": 236,
     "settings": 766,
-    "simulation": 9_016,
+    "simulation": 9_019,
     "snapshot": 2_566,
     "wiring": 1_246,
-    "workflows": 16_379,
+    "workflows": 16_390,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -164,9 +164,12 @@ class ClusterPort:
         return done
 
     def hold_flag(self) -> str | None:
-        found = self.line.read("flag", lambda _: self.world.flag)
+        return self.flag_and_time()[0]
+
+    def flag_and_time(self) -> tuple[str | None, int]:
+        found, seconds = self.line.read("flag", lambda _: (self.world.flag, self.world.seconds))
         self.witness.read_flag(self.line.who, found)
-        return found
+        return found, seconds
 
     def set_hold_flag(self, reason: str | None) -> None:
         self.world.flag = reason

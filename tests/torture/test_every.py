@@ -48,7 +48,7 @@ EFFECTS = (
     Effect(call="report", writes=("set_check", "set_labels", "upsert_issue", "append"),
         schedule=replace(CREATE, reports=True), pushes=2),
 )  # fmt: skip
-LOST = Fault(call="create", number=1, how="answer lost")
+ASKED_AFTER = {"migration": "answer lost", "server time": "lost"}  # what befell a create
 MOMENTS = ("before", "on its way", "answered", "half recorded")
 NEXT = ("the same bot", "another bot", "its window is over", "a person cancels")
 CUTS = {
@@ -109,8 +109,9 @@ LOOKS = [
 def read_fails(begin: Schedule, fault: Fault) -> bool:
     """Whether there was such a call."""
     schedule = follows(replace(begin, anchored=True), "the same bot", fault)
-    if fault.call == "migration":
-        schedule = replace(schedule, faults=(LOST, *schedule.faults))
+    if (how := ASKED_AFTER.get(fault.call)) is not None:
+        lost = Fault(call="create", number=1, how=how)
+        schedule = replace(schedule, faults=(lost, *schedule.faults))
     outcome = play(schedule)
     assert outcome.broken == "", schedule
     return (fault.call, fault.how) in outcome.hits

@@ -27,16 +27,20 @@ from gitbot.adapters.kubernetes.snapshot_reader import (
 )
 from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport
 from gitbot.errors import ClusterError, ClusterForbidden, SnapshotError
+from gitbot.kubernetes.objects import KubernetesObject, name_of, uid_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.snapshot import RESOURCES, FollowedRows, KindReader, Rows, from_sorted
 
 FRESH = 300  # seconds; what acts asks for newer kinds
 MARK_EVERY = 15  # seconds; bookmarks come about once a minute
 _MARKS = 40
+UID_KNOWN = 5  # seconds after a mark in which the cluster need not be asked which one it is
 DISCOVER_EVERY = 60  # seconds; a new minor of Kubernetes or a new kind is known then
 PATIENCE = 2  # seconds until a kind that a step needs is listed instead
 _JOIN = 5  # seconds that a stream has to end
 _SMALL = RESOURCES["Namespace"]  # any kind would do: the store has one version
+SYSTEM = "kube-system"  # its UID identifies a cluster
+SYSTEM_ALONE = {"fieldSelector": f"metadata.name={SYSTEM}"}
 
 
 class ClusterView:
@@ -65,6 +69,7 @@ class ClusterView:
         self._streams: list[KindStream] = []
         self._marker: tuple[Marker, threading.Event] | None = None
         self._marks: deque[VersionMark] = deque(maxlen=_MARKS)
+        self._uid = ""
         self._chosen: Mapping[str, str] = {}
         self._served: tuple[float, str, Mapping[str, str]] | None = None
         self._denied: tuple[str, ...] = ()
@@ -123,6 +128,12 @@ class ClusterView:
             found = self._kinds.get(kind)
             return None if found is None or found.is_lost else found.rows.rows()
 
+    def uid(self) -> str:
+        """The cluster's, if it said so within UID_KNOWN seconds; else ""."""
+        with self._changed:
+            is_new = self._marks and 0 <= self._clock() - self._marks[-1].began < UID_KNOWN
+            return self._uid if is_new else ""
+
     def distrust(self, kind: str) -> None:
         """The next look shows this kind as it is now or later, by a list if its stream is late."""
         with self._changed:
@@ -148,6 +159,7 @@ class ClusterView:
         with self._changed:
             self._marks.clear()
             self._marks.append(mark)
+            self._uid = ""
             self._went_back = False
             self._kinds = {
                 kind: FollowedKind(
@@ -249,12 +261,14 @@ class ClusterView:
             reached = (kind.version for kind in self._kinds.values())
             known = max([*reached, *(mark.version for mark in self._marks)], default=0)
         began = self._clock()
-        answer = read(_SMALL.path(), {"limit": "1"})
+        answer = read(_SMALL.path(), SYSTEM_ALONE)
         if answer.status != 200:
             raise ClusterError(f"the server does not say its version: answer {answer.status}")
-        said = KindReader(_SMALL.kind).add(answer.body).resource_version
+        found = KindReader(_SMALL.kind)
+        said = found.add(answer.body).resource_version
         mark = VersionMark(began=began, date=answer.date, version=_version(said))
         with self._changed:
+            self._uid = system_uid(found.rows())
             if mark.version < known:
                 self._went_back = True
             else:
@@ -306,6 +320,11 @@ class ClusterView:
         if not is_same:
             self._last = found
         return found
+
+
+def system_uid(namespaces: Iterable[KubernetesObject]) -> str:
+    """The UID of kube-system, or ""."""
+    return next((uid_of(item) for item in namespaces if name_of(item).name == SYSTEM), "")
 
 
 def _version(said: str) -> int:

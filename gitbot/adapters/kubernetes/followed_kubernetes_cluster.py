@@ -49,6 +49,9 @@ class FollowedKubernetesCluster(KubernetesCluster):
         found = self._view.look()
         return found if self._load is None else found.with_load(self._load.read(found))
 
+    def cluster_uid(self) -> str:
+        return self._view.uid() or super().cluster_uid()
+
     def get_node(self, node: str) -> KubernetesObject | None:
         found = list_all(self._transport, _NODES, {"fieldSelector": f"metadata.name={node}"})
         return found[0] if found else None

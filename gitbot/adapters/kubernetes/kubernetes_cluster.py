@@ -10,6 +10,7 @@ from typing import Any
 
 from gitbot.adapters.kubernetes.api_refusals import is_absent, is_refusal, refuse, refuse_path
 from gitbot.adapters.kubernetes.cluster_diagnosis import ClusterQuestions
+from gitbot.adapters.kubernetes.cluster_view import SYSTEM, SYSTEM_ALONE, system_uid
 from gitbot.adapters.kubernetes.snapshot_reader import list_all, read_cluster
 from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport
 from gitbot.errors import Bug, ClusterError, ClusterForbidden, OutcomeUnknown, SnapshotError
@@ -29,7 +30,6 @@ from gitbot.snapshot import (
 )
 
 LABEL_PREFIX = "placement.gitbot.dev/"
-SYSTEM = "kube-system"
 ANCHOR_NAME = NamespacedName(namespace="gitbot", name="gitbot-ledger")
 _MIGRATIONS = RESOURCES["VirtualMachineInstanceMigration"]
 _INSTANCES = RESOURCES["VirtualMachineInstance"]
@@ -77,19 +77,17 @@ class KubernetesCluster:
 
     def cluster_uid(self) -> str:
         # a list of one, which needs no right beyond those of a snapshot
-        query = {"fieldSelector": f"metadata.name={SYSTEM}"}
-        answer = self._transport.read(_NAMESPACES.path(), query)
+        answer = self._transport.read(_NAMESPACES.path(), SYSTEM_ALONE)
         if answer.status != 200:
             refuse(answer, _NAMESPACES, "list")
         found = KindReader(_NAMESPACES.kind)
         found.add(answer.body)
-        uids = [uid_of(item) for item in found.rows() if name_of(item).name == SYSTEM]
-        if not any(uids):
+        if not (uid := system_uid(found.rows())):
             raise ClusterError(
                 f"the cluster does not show its namespace {SYSTEM}",
                 hint="see what answers at the API server's address",
             )
-        return uids[0]
+        return uid
 
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
         return self._get(_MIGRATIONS, name)
@@ -117,27 +115,36 @@ class KubernetesCluster:
         return tuple(sorted(found, key=_event_order))
 
     def hold_flag(self) -> str | None:
-        found = self._noted(HOLD_NAME)
-        return None if found is None else found.get("reason", "")
+        return self.flag_and_time()[0]
+
+    def flag_and_time(self) -> tuple[str | None, int]:
+        found, answer = self._noted(HOLD_NAME)
+        return None if found is None else found.get("reason", ""), answer.date
 
     def missing(self, group: str, namespace: str = "") -> tuple[str, ...]:
         return ClusterQuestions(self._transport).missing(group, namespace)
 
     def ledger_anchors(self) -> Mapping[str, str]:
-        return self._noted(ANCHOR_NAME) or {}
+        return self._noted(ANCHOR_NAME)[0] or {}
 
-    def _noted(self, name: NamespacedName) -> dict[str, str] | None:
-        found = self._get(_CONFIG_MAPS, name)
-        return None if found is None else dict(at(found, "data", default={}))
+    def _noted(self, name: NamespacedName) -> tuple[dict[str, str] | None, HttpAnswer]:
+        found, answer = self._read(_CONFIG_MAPS, name)
+        return None if found is None else dict(at(found, "data", default={})), answer
 
     def _get(self, resource: Resource, name: NamespacedName) -> KubernetesObject | None:
+        return self._read(resource, name)[0]
+
+    def _read(
+        self, resource: Resource, name: NamespacedName
+    ) -> tuple[KubernetesObject | None, HttpAnswer]:
+        """The object, None if there is none, and what the API server answered."""
         path = resource.path(namespace=name.namespace, name=name.name)
         answer = self._transport.read(path)
         if is_absent(answer, name.name):
-            return None
+            return None, answer
         if answer.status != 200:
             refuse(answer, resource, "get")
-        return decode_object(resource.kind, answer.body)
+        return decode_object(resource.kind, answer.body), answer
 
     # Writing
 

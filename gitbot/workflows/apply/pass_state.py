@@ -49,6 +49,7 @@ class PassState:
     compared: bool = False  # with what the cluster shows, at the first look
     anchored: str | None = ""  # the cluster's anchor of the ledger; None: it cannot be written
     known: ClusterSnapshot | None = None  # see `apply`
+    may_start: bool = False  # see `apply`
     approvals_key: tuple[str, int] = ("", 0)
     approvals_at: int = 0
     judged: bool = False

@@ -115,18 +115,21 @@ def apply(
     on_report: OnReport | None = None,
     known: ClusterSnapshot | None = None,
     anchor: Anchor | None = None,
+    may_start: bool = False,
 ) -> ApplyResult:
     """One pass: until nothing more can start or end, or `max_runtime` seconds are over.
 
     If `start` is False, nothing new starts: gitbot watches and recalls running moves. The pass
     waits for an opening within `wait_for_opening` seconds, because the next pass may be late.
     `on_look` gets every snapshot, `on_report` shows news to people. `known` is a snapshot from the
-    start of this pass: it is enough to see that there is nothing to do. `anchor` was read then.
+    start of this pass: it is enough to see that there is nothing to do. `anchor` was read then, and
+    `may_start` says that the cluster's stop flag and clock were, too, and let moves start.
     Raises InvalidInput at its end if the base branch has errors, RepositoryError if it was
     rewritten, and ForgeError if the forge could not be read.
     """
     run = _begin(shell, anchor, ends_at=shell.clock.now() + max_runtime)
     run.known, run.on_look, run.on_report = known, on_look, on_report
+    run.may_start = may_start
     try:
         more = _run_steps(run, start=start, wait_for_opening=wait_for_opening)
     except GitbotError:
@@ -412,7 +415,8 @@ def stop_reason(run: PassState, *, start: bool) -> str:
     if not start:
         return "nothing is started by this command"
     flag = run.source_stop or ledger_stop(run.journal.ledger, run.shell.cluster_name)
-    return flag or forge_skew(run.shell) or cluster_stop(run.shell)
+    is_read, run.may_start = run.may_start, False  # once: each effect reads them again
+    return flag or forge_skew(run.shell) or ("" if is_read else cluster_stop(run.shell))
 
 
 def _reread_stop_reason(run: PassState) -> str:

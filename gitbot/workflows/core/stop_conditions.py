@@ -168,16 +168,18 @@ def flag_stop(reason: str | None) -> str:
 
 def cluster_stop(shell: RunContext) -> str:
     """Why nothing may start on this cluster; "" if it may."""
-    return cluster_flag(shell.cluster) or clock_stop(shell.cluster, shell.clock)
-
-
-def clock_stop(cluster: Cluster, clock: Clock) -> str:
-    """Why the cluster's clock lets nothing start; "" if it does."""
-    asked = clock.now()
     try:
-        there = cluster.server_time()
+        return read_cluster_stop(shell.cluster, shell.clock)
     except GitbotError as error:
         return UnknownStop(f"{UNREADABLE}: {error}")
+
+
+def read_cluster_stop(cluster: Cluster, clock: Clock) -> str:
+    """As `cluster_stop`, but raises ClusterError if the flag or the clock is unreadable."""
+    asked = clock.now()
+    reason, there = cluster.flag_and_time()
+    if reason is not None:
+        return flag_stop(reason)
     # The server read its clock at some moment in between: a slow response may hide a difference.
     skew = max(abs(there - asked), abs(there - clock.now()))
     if skew <= MAX_SKEW:

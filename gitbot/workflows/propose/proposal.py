@@ -144,6 +144,7 @@ class ProposeResult:
 
     concerns: tuple[ConcernReport, ...] = ()
     entries: int = 0
+    may_start: bool = False  # whether nothing stopped starts when it looked
 
     @property
     def did_nothing(self) -> bool:

@@ -50,6 +50,7 @@ class ProposeRun:
     sources: ConcernSources
     open_pulls: dict[str, PullRequest]
     missing: Missing
+    may_start: bool
 
     @property
     def now(self) -> int:

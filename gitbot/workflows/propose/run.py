@@ -106,7 +106,8 @@ def propose(
     reports += _tidy(run)
     reports += _close_gone(run, {concern.name for concern in concerns})
     run.journal.commit(())
-    return ProposeResult(concerns=tuple(reports), entries=run.journal.written)
+    entries, may_start = run.journal.written, run.may_start
+    return ProposeResult(concerns=tuple(reports), entries=entries, may_start=may_start)
 
 
 def _meaningless(run: ProposeRun) -> list[ConcernReport]:
@@ -156,6 +157,7 @@ def _begin(
         sources=sources,
         open_pulls=pulls,
         missing=asked_once(shell.cluster.missing),
+        may_start=not seen.stop,
     )
 
 

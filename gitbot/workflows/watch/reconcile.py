@@ -28,7 +28,7 @@ from gitbot.workflows.propose import ProposeResult, not_planned, propose
 from gitbot.workflows.pulls.broken_file import comment_on_broken_files
 from gitbot.workflows.watch.notices import send_notices
 
-SOON = 5  # seconds in which a pass need not read the anchors twice
+SOON = 5  # seconds in which a pass need not read the anchors and the stop flag twice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +134,7 @@ def _pass(
         on_report=_report,
         known=snapshot,
         anchor=known if is_new else None,
+        may_start=is_new and proposed.may_start,
     )
     after = _propose_rest(shell, publisher, applied, known)
     return ReconcileResult(
