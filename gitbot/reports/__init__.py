@@ -2,7 +2,13 @@
 
 from gitbot.reports.ansi import Paint, Style
 from gitbot.reports.comment import Superseded, detail, markdown, marker, refusal, summary
-from gitbot.reports.conditions import Conditions, PlanConditions, QueuedMigration
+from gitbot.reports.conditions import (
+    Conditions,
+    PlanConditions,
+    QueuedMigration,
+    further_merges,
+    merges_after,
+)
 from gitbot.reports.diff import Diff, DiffNode, Preview, placement_diff
 from gitbot.reports.finding_formats import explained, json_findings, text
 from gitbot.reports.html.move_chart import VmMove, chart
@@ -49,10 +55,12 @@ __all__ = [
     "exposition_type",
     "fit",
     "formats_of",
+    "further_merges",
     "json_findings",
     "load_table",
     "markdown",
     "marker",
+    "merges_after",
     "placement_diff",
     "refusal",
     "samples",

@@ -180,6 +180,38 @@ def lines(
     yield "if a move fails", IF_IT_FAILS
 
 
+def further_merges(*, home: bool, begins: int, announced: int, now: int, zone: str) -> str:
+    """What the plan of a window needs beside the merge that approves it, and by when; or "".
+
+    `home`: a pull request brings the VMs back. `announced`: from when on gitbot proposes its moves
+    again, if the cluster has changed, which may run from `begins` on (seconds UTC).
+    """
+    found = ["one more merge brings the VMs home once the nodes are back"] if home else []
+    if now < announced:
+        since, until = local_text(announced, zone), local_text(begins, zone)
+        found.append(
+            f"one more may be needed from {since} to {until} {zone}, if the cluster changes before"
+        )
+    return "; ".join(found)
+
+
+def merges_after(plan: PlacementPlan, outlook: PlanConditions, *, announce: int, now: int) -> str:
+    """What the windows of a plan need beside its merge; the one that begins first says so."""
+    moved = {move.request for move in plan.moves}
+    drains = [item for item in outlook.conditions if item.nodes and item.request in moved]
+    if not drains:
+        return ""
+    first = min(drains, key=lambda item: min(time.start for time in item.allowed))
+    begins = min(time.start for time in first.allowed)
+    return further_merges(
+        home=any(item.return_home == "Propose" for item in drains),
+        begins=begins,
+        announced=begins - announce,
+        now=now,
+        zone=first.zone,
+    )
+
+
 IF_IT_FAILS = (
     "its VM keeps running where it is, the rest of its group is withdrawn, and gitbot proposes what"
     " is left"

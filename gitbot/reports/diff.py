@@ -109,6 +109,7 @@ class Diff:
     consents: tuple[OwnerApproval, ...] | None = None  # of owners; None if no owner is ever asked
     report: str = ""  # address of the complete report, "" if it has none
     resilience: tuple[Resilience, ...] = ()
+    merges: str = ""  # what else has to be merged, and by when
 
     @property
     def deadline(self) -> Deadline:
@@ -132,9 +133,11 @@ class Diff:
 
     @property
     def verdict(self) -> str:
-        """The state; where nothing moves yet also what acts later, and when."""
+        """The state; also what acts later, and when, or what else needs a merge."""
         if self.state is DiffState.WAITS:
             return f"{self.state} until about {format_instant(self.waits_until)}"
+        if self.merges and self.state in (DiffState.READY, DiffState.WARNING):
+            return f"{self.state}, {self.merges}"
         later = [preview.acts for preview in self.previews]
         return (
             f"{self.state}, {first_of(later, 1)}" if self.state is DiffState.LATER else self.state

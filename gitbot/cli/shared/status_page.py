@@ -191,4 +191,5 @@ def _opening(item: NextOpening) -> str:
     name = item.request or f"{item.intent.ref.kind} {item.intent.ref.name}"
     state = f", {item.state}" if item.state else ""
     early = f", moves from {item.begin_words}" if item.begin_words else ""
-    return f"{name}{state}: {item.words}{early}{_then(item.next_command)}"
+    then = f"; {item.then}" if item.then else ""
+    return f"{name}{state}: {item.words}{early}{then}{_then(item.next_command)}"

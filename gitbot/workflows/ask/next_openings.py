@@ -20,6 +20,7 @@ from gitbot.intents import (
 from gitbot.intents.compile import HORIZON, Opening
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.text.instants import Interval
+from gitbot.reports import further_merges
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.current_state import CurrentState
 
@@ -33,7 +34,7 @@ class NextOpening:
 
     `words` say when, in local time; `state` is that of the drain, "" if it has none yet. `begins`:
     when its moves may begin, 0 at its start or if no approved plan has decided it; `begin_words`
-    say so in local time.
+    say so in local time. `then`: what else needs a merge.
     """
 
     intent: Intent
@@ -44,6 +45,7 @@ class NextOpening:
     next_command: str = ""
     begins: int = 0
     begin_words: str = ""
+    then: str = ""
 
 
 def next_openings(
@@ -80,7 +82,34 @@ def _windows(
             next_command=_next(base, records, approved, opening, now=now) if drains else "",
             begins=begins,
             begin_words=f"{local_text(begins, named)} {named}" if begins else "",
+            then=_then(base, spec, opening, records, approved, now=now) if drains else "",
         )
+
+
+def _then(
+    base: RevisionEngine,
+    spec: MaintenanceWindowSpec,
+    opening: Opening,
+    records: Mapping[RequestId, RequestRecord],
+    approved: tuple[Approved, ...],
+    *,
+    now: int,
+) -> str:
+    """What else needs a merge, for a drain that waits for its opening; "" for any other."""
+    waits = drain_state(records, approved, opening.drain) in (
+        RequestState.APPROVED,
+        RequestState.HELD,
+    )
+    if not waits or spec.schedule is None:
+        return ""
+    begins = _begins(spec, opening, approved) or opening.open.start
+    return further_merges(
+        home=spec.return_home == "Propose",
+        begins=begins,
+        announced=begins - base.settings.proposals.announce,
+        now=now,
+        zone=spec.schedule.time_zone or base.revision.zone or "UTC",
+    )
 
 
 def _begins(spec: MaintenanceWindowSpec, opening: Opening, approved: tuple[Approved, ...]) -> int:

@@ -19,7 +19,7 @@ from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.progress import NO_PROGRESS, PLANNING, PlanningProgress
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.planner import is_answer, make_plan, unplanned
-from gitbot.reports import Preview, YearAhead
+from gitbot.reports import Preview, YearAhead, merges_after
 from gitbot.settings import Settings
 from gitbot.workflows.check.contradictions import contradiction_findings
 from gitbot.workflows.check.scope import (
@@ -138,7 +138,12 @@ def _with_openings(
         before=None if old is new else old,
     )
     openings = () if old is new else changed_openings(old, new, now=now)
-    return replace(made, diff=replace(made.diff, openings=openings, year=year))
+    diff = replace(made.diff, openings=openings, year=year)
+    if before is not None:
+        announce = revision.settings.proposals.announce
+        merges = merges_after(diff.plan, diff.outlook, announce=announce, now=now)
+        diff = replace(diff, merges=merges)
+    return replace(made, diff=diff)
 
 
 def _openings(intents: IntentSet, revision: Revision, now: int) -> tuple[Appointment, ...]:
@@ -169,7 +174,7 @@ def _problem_of(scope: ClusterScope) -> tuple[CheckGoals, PlacementProblem, tupl
     alone = scope.before is None
     work = whole_tree(scope) if alone else pull_request_scope(scope)
     apart = () if alone or not work.goals else scope.closed_by_windows(work.goals)
-    return work, *scope.problem((*work.goals, *apart))
+    return work, *scope.problem(work.goals, apart)
 
 
 def _planned(

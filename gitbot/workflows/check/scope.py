@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,12 +83,20 @@ class ClusterScope:
     def zone(self) -> str | None:
         return self.engine.revision.zone
 
-    def problem(self, goals: Iterable[Goal]) -> tuple[PlacementProblem, tuple[Finding, ...]]:
+    def problem(
+        self, goals: Sequence[Goal], beside: Sequence[Goal] = ()
+    ) -> tuple[PlacementProblem, tuple[Finding, ...]]:
+        """The problem of these goals; what they had approved before takes no place from them.
+
+        `beside` are goals that only close nodes.
+        """
+        mine = {goal.request.id for goal in goals}
+        others = (item for item in self.evidence.reservations if item.request not in mine)
         return self.engine.compile(
             self.evidence.snapshot,
             now=self.evidence.now,
-            goals=goals,
-            reservations=self.evidence.reservations,
+            goals=(*goals, *beside),
+            reservations=others,
             instances=self.instances,
             assume_plugins=self.evidence.assume_plugins,
         )
@@ -167,7 +175,7 @@ def whole_tree(scope: ClusterScope) -> CheckGoals:
 
 
 def pull_request_scope(scope: ClusterScope) -> CheckGoals:
-    """New or changed requests; new or changed windows and rules as previews."""
+    """New or changed requests and windows that open once; other windows, and rules, as previews."""
     evidence, intents = scope.evidence, scope.intents
     instances = scope.instances
     changed = scope.changed
@@ -179,8 +187,21 @@ def pull_request_scope(scope: ClusterScope) -> CheckGoals:
     )
     goals, findings = goals_of(Role.REQUEST, intents, instances, asked)
     found = [*findings, *_used_again(scope)]
-    previewed = _previewed(scope, asked, found)
-    return CheckGoals(goals=goals, previewed=tuple(previewed), findings=tuple(found))
+    drains, about = goals_of(Role.WINDOW, intents, instances, asked)
+    once = [goal for goal in drains if _opens_once(scope, goal)]
+    previewed = [*_previewed(scope, asked, found), *(goal for goal in drains if goal not in once)]
+    return CheckGoals(goals=(*goals, *once), previewed=tuple(previewed), findings=(*found, *about))
+
+
+def _opens_once(scope: ClusterScope, drain: Goal) -> bool:
+    """Whether a merge approves this drain: its window opens once, and it has not begun.
+
+    What has begun ends as it was approved; only a proposal of the bot adds to it.
+    """
+    known, past = scope.intents.window(drain.request.intent.name), scope.evidence.past
+    if known is None or not known[1].opens_once:
+        return False
+    return drain.request.id not in past.started and known[0].ref.name not in past.emptying
 
 
 def _rules(scope: ClusterScope) -> tuple[RuleConstraint, ...]:
@@ -223,9 +244,7 @@ def _previewed(scope: ClusterScope, asked: GoalInputs, findings: list[Finding]) 
     heals = [goal for goal in every if asked.wanted(goal.rule)]
     if len(heals) > MOST_HEALED:
         findings.append(_not_previewed(heals))
-    drains, found = goals_of(Role.WINDOW, intents, instances, asked)
-    findings += found
-    return [*heals[:MOST_HEALED], *drains]
+    return list(heals[:MOST_HEALED])
 
 
 def _not_previewed(heals: Sequence[HealRule]) -> Finding:

@@ -206,15 +206,16 @@ def test_a_pull_request_is_planned_for_what_it_adds_and_nothing_else() -> None:
     assert moves(run(moved, base=old)) == []  # another file, the same intents
 
 
-def test_the_digest_of_a_pull_request_does_not_hang_on_windows_beside_it() -> None:
+@pytest.mark.parametrize("recurs", [True, False])
+def test_a_window_is_in_the_digest_of_a_pull_request_if_it_opens_once(recurs: bool) -> None:
+    text = LATER.replace("PT4H", "PT4H, recurrence: FREQ=YEARLY") if recurs else LATER
     alone = run({"request": REQUEST}, base={})
-    beside = run({"request": REQUEST, "window": LATER}, base={})
+    beside = run({"request": REQUEST, "window": text}, base={})
     assert alone.judged is not None
     assert beside.judged is not None
-    assert alone.judged.digest == beside.judged.digest
-    assert [item.title for item in beside.previews] == [
-        "drain/firmware/20270306T210000Z empties n1"
-    ]
+    assert (alone.judged.digest == beside.judged.digest) is recurs
+    shown = ["drain/firmware/20270306T210000Z empties n1"] if recurs else []
+    assert [item.title for item in beside.previews] == shown
 
 
 def test_the_comment_says_which_openings_a_pull_request_changes() -> None:

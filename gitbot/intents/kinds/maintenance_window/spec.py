@@ -126,3 +126,8 @@ class MaintenanceWindowSpec(Value):
     return_home: Literal["Propose", "Auto", "Never"] = Field(
         default="Propose", description="Whether VMs are brought back to their nodes."
     )
+
+    @property
+    def opens_once(self) -> bool:
+        """Whether its schedule has one opening, so that one plan is all that it ever needs."""
+        return self.schedule is not None and not self.schedule.recurrence

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from gitbot.calendar import local_text
 from gitbot.execution.ledger_folds import BUSY, fold_nodes
+from gitbot.execution.request_records import RequestRecord
 from gitbot.intents import Intent, MaintenanceWindowSpec
 from gitbot.intents.compile import Opening, compile_drain
+from gitbot.kubernetes.objects import uid_of
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.findings import Severity
+from gitbot.model.plan.problem import EmptyNodes
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.wording import first_of
 from gitbot.workflows.ledger.request_history import request_history
@@ -107,12 +110,13 @@ def _drain(
     planned = opening.drain
     record = sources.records.get(planned)
     stale = stale_moves(sources, record)
-    if record is not None and record.spent:
-        return None  # its rest is a concern of its own
-    if is_approved(sources, planned) and not stale:
-        return None
     goal = sources.base.drain_goal(intent, opening, sources.problem.snapshot, now=sources.now)
     if goal is None:
+        return None
+    new = "" if stale else _new_vms(sources, planned, record, goal)
+    if record is not None and record.spent and (record.cancelled or not new):
+        return None  # its rest is a concern of its own
+    if is_approved(sources, planned) and not (stale or new):
         return None
     if stale and not goal.together:
         nodes = {move.source for move in stale}
@@ -124,8 +128,31 @@ def _drain(
         intent=intent.ref,
         goal=replace(goal, request=numbered(sources, goal.request)),
         observation=digest([planned, list(goal.nodes)]),
-        why=stale_words(stale) or f"empty {first_of(goal.nodes, 3)} for {intent.ref.name}",
+        why=stale_words(stale) or new or f"empty {first_of(goal.nodes, 3)} for {intent.ref.name}",
         occurrence=opening.id,
         opening=_local(spec, opening, sources.base.revision.zone),
-        auto=bool(stale) and spec.reapprove == "WithinPolicy",
+        auto=bool(stale or new) and spec.reapprove == "WithinPolicy",
     )
+
+
+def _new_vms(
+    sources: ConcernSources, planned: RequestId, record: RequestRecord | None, goal: EmptyNodes
+) -> str:
+    """VMs on the nodes that the plan on a window's own pull request does not have; "" for none.
+
+    Such a plan may be much older than the announcement. Once its moves have begun, what is left is
+    a concern of its own.
+    """
+    plans = [item for item in sources.approved if item.id == planned and not item.terms.void]
+    begun = record is not None and any(move.effects for move in record.moves.values())
+    if begun or not plans or any(item.approval.concern for item in plans):
+        return ""
+    known = {move.vm.uid for item in plans for move in item.moves}
+    known |= {hold.vm.uid for item in plans if item.plan for hold in item.plan.holds}
+    found = [
+        str(vm)
+        for node in goal.nodes
+        for vm in sources.facts.instances_on(node)
+        if uid_of(sources.facts.instances[vm]) not in known
+    ]
+    return f"the approved plan does not have {first_of(found, 3)}" if found else ""
