@@ -14,7 +14,7 @@ from gitbot.kubevirt.preflight import without_pins
 from gitbot.model.cluster.opt_out import LABEL, opted_out
 from gitbot.model.plan.diagnosis import CONTRADICTION, STORAGE
 from gitbot.model.plan.plan import Hold, NodeReasons
-from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Request
+from gitbot.model.plan.problem import EmptyNodes, MoveVms, Pin, PlacementProblem, Request
 from gitbot.model.text.instants import FOREVER, Interval, format_instant, intersect
 from gitbot.model.text.wording import first_of
 from gitbot.planner.checks import refused
@@ -117,6 +117,20 @@ def departed(board: PlanState) -> Mapping[NamespacedName, frozenset[str]]:
     homes = board.facts.homes
     moved = ((vm, homes.get(vm, node)) for vm, node in board.transit.moved())
     return {vm: frozenset({home}) for vm, home in moved if home != board.place(vm)}
+
+
+def not_home(
+    board: PlanState, goal: EmptyNodes, vm: NamespacedName, wish: TargetPolicy
+) -> TargetPolicy:
+    """The wish of a VM that leaves a node of a drain.
+
+    If it came there in this plan, it made room where it ran before, and does not go back. Nodes of
+    the drain are served, so they take their VMs again.
+    """
+    home = board.facts.homes.get(vm, "")
+    if home in ("", board.place(vm), *goal.nodes):
+        return wish
+    return replace(wish, closed={**wish.closed, home: f"{vm} made room there in this plan"})
 
 
 def asked_vms(problem: PlacementProblem) -> Mapping[NamespacedName, Request]:

@@ -55,7 +55,9 @@ def move_findings(
         yield finding("landing", move, f"its target is not in allowedNodes {move.allowed_nodes}")
     # a VM that steps aside for the request, or waits for its place, goes wherever it may
     asked = goal.target if isinstance(goal, MoveVms) and name in goal.named else ANYWHERE
-    target = asked if final else ANYWHERE
+    # or to another place that the request permits, from where it leaves again to make room
+    there = asked.added.items() <= dict(move.added_node_selector).items()
+    target = asked if final or there else ANYWHERE
     yield from _pin(move, world, target)
 
 

@@ -19,6 +19,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
 from gitbot.model.cluster.columns import Mask
 from gitbot.model.plan.problem import EmptyNodes
+from gitbot.planner.holds import not_home
 from gitbot.planner.plan_types import Step, TargetPolicy, Task
 from gitbot.planner.search.greedy import solve
 from gitbot.planner.state.plan_state import PlanState
@@ -176,9 +177,10 @@ class _RollingSimulation:
         ok = self.done | self.open if wide else self.done
         shut = {name: "not back" for name, fine in zip(board.nodes, ok, strict=True) if not fine}
         wish = replace(self.wish, closed={**shut, node: "is emptied", **self.wish.closed})
+        wishes = {vm: not_home(board, self.goal, vm, wish) for vm in vms}
         task = Task(
-            content=dict.fromkeys(vms, board.open_nodes(wish.closed)),
-            wishes=dict.fromkeys(vms, wish),
+            content={vm: board.open_nodes(mine.closed) for vm, mine in wishes.items()},
+            wishes=wishes,
             aside=wish,
             others=lambda vm: (
                 others(vm) and moved.get(vm, 0) < 2 - wide and board.place(vm) not in served
@@ -300,7 +302,7 @@ class _RollingSimulation:
 
     def _step(self, vm: NamespacedName, node: str, masks: Sequence[Mask]) -> Step | None:
         """To the fullest node of the first mask that takes it."""
-        ok = self.board.feasible(vm, self.wish)
+        ok = self.board.feasible(vm, not_home(self.board, self.goal, vm, self.wish))
         ok[self.board.number[node]] = False
         room = self.board.room("memory")
         for mask in masks:

@@ -81,11 +81,13 @@ class _Drain:
 
     def task_of(self, nodes: Iterable[str], wish: TargetPolicy) -> Task:
         free = [vm for node in nodes for vm in self.free(node)]
+        wishes = {vm: holds.not_home(self.board, self.goal, vm, wish) for vm in free}
         return Task(
-            content=dict.fromkeys(free, self.board.open_nodes(wish.closed)),
-            wishes=dict.fromkeys(free, wish),
+            content={vm: self.board.open_nodes(mine.closed) for vm, mine in wishes.items()},
+            wishes=wishes,
             aside=wish,
             others=self.others,
+            departed=holds.departed(self.board),
         )
 
     def cost(self, turns: Turns) -> Cost:

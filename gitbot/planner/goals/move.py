@@ -98,14 +98,36 @@ def _claim(
         against = holds.obstacle(board, request, vm, late)
         if settled and (against is not None or vm in owners):
             continue
-        if against is None and vm in owners:
-            against = holds.hold_for_reservation(owners[vm].request)
+        first = owners.get(vm) or _brought_by(board, vm, goal)
+        if against is None and first is not None:
+            against = holds.hold_for_reservation(first.request)
         if against is not None:
             yield holds.hold(facts, request, vm, against)
         elif not settled and _needs_a_pin(board, vm, wish):
             yield holds.hold_without_node(board, request, vm, wish)
         else:
             owners[vm] = goal
+
+
+def _brought_by(board: PlanState, vm: NamespacedName, goal: MoveVms) -> MoveVms | None:
+    """The earlier request of this plan that brought a VM to where it is, and may run with this one.
+
+    A request for another time moves the VM again.
+    """
+    facts, here = board.facts, board.place(vm)
+    if facts.homes.get(vm) == here:
+        return None
+    for other in facts.problem.goals:
+        if not isinstance(other, MoveVms) or other.balance or other is goal or vm not in other.vms:
+            continue
+        together = any(
+            mine.start < theirs.end and theirs.start < mine.end
+            for mine in goal.request.allowed
+            for theirs in other.request.allowed
+        )
+        if together and here in _content(board, vm, other.target):
+            return other
+    return None
 
 
 def _needs_a_pin(board: PlanState, vm: NamespacedName, wish: TargetPolicy) -> bool:

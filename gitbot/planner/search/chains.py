@@ -176,7 +176,9 @@ class Chains:
         if vm in self.task.content:
             return self.task.wishes[vm], self._masks[self.task.content[vm]]
         assert self.task.aside is not None
-        return self.task.aside, ~mask_of(self.board, self.task.departed.get(vm, ()))
+        # not home either: a VM that is away made room there for another one
+        left = {*self.task.departed.get(vm, ()), self.board.facts.homes.get(vm, "")}
+        return self.task.aside, ~mask_of(self.board, left)
 
     def _park(self, vm: NamespacedName, wish: TargetPolicy, wanted: Mask) -> bool:
         """Make the VM leave its node first: the VMs in its way may need exactly that place."""
