@@ -14,8 +14,8 @@ ROOMS = {
     "adapters": 9_710,
     "audit": 2_173,
     "calendar": 1_533,
-    "cli": 9_499,
-    "constraints": 11_438,
+    "cli": 9_512,
+    "constraints": 11_448,
     "documents": 2_506,
     "errors": 113,
     "execution": 3_604,
@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_089,
     "model": 3_689,
-    "planner": 7_891,
+    "planner": 7_933,
     "policy": 4_100,
     "ports": 640,
     "published": 2_160,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_566,
     "wiring": 1_246,
-    "workflows": 16_470,
+    "workflows": 16_471,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

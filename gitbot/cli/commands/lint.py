@@ -86,10 +86,11 @@ def _concerns(finding: Finding, paths: list[str]) -> bool:
 
 def _of_tree(root: Path, finished: _Finished) -> tuple[tuple[Finding, ...], int]:
     from gitbot.cli.shared.lint_files import FOLDERS, read_tree  # noqa: PLC0415 - keeps --help quick
-    from gitbot.cli.shared.linting import MISSING, lint, manifest_folders  # noqa: PLC0415
+    from gitbot.cli.shared.linting import MISSING, lint, named_paths  # noqa: PLC0415
 
     configuration = read_tree(root, ()).contents.get(CONFIGURATION_FILE, b"")
-    files = read_tree(root, (*FOLDERS, *manifest_folders(configuration)))
+    folders, named = named_paths(configuration)
+    files = read_tree(root, (*FOLDERS, *folders), named)
     refused = {finding.file for finding in files.findings}
     linted = lint(files.contents, finished, ShippedTexts().policies, policy_runner)
     found = {*files.findings, *(f for f in linted if f.code != MISSING or f.file not in refused)}
@@ -98,7 +99,7 @@ def _of_tree(root: Path, finished: _Finished) -> tuple[tuple[Finding, ...], int]
 
 def _of_rev(root: Path, rev: str, finished: _Finished) -> tuple[tuple[Finding, ...], int]:
     from gitbot.cli.shared.lint_files import FOLDERS  # noqa: PLC0415
-    from gitbot.cli.shared.linting import lint, manifest_folders  # noqa: PLC0415
+    from gitbot.cli.shared.linting import lint, named_paths  # noqa: PLC0415
     from gitbot.documents import TOP, finding_at  # noqa: PLC0415
     from gitbot.wiring.workspace import repository_here  # noqa: PLC0415 - git only where used
 
@@ -111,7 +112,8 @@ def _of_rev(root: Path, rev: str, finished: _Finished) -> tuple[tuple[Finding, .
     contents: dict[str, bytes] = {}
     found: list[Finding] = []
     configuration = repository.read_blob(commit, CONFIGURATION_FILE) or b""
-    for prefix in (CONFIGURATION_FILE, *FOLDERS, *manifest_folders(configuration)):
+    folders, named = named_paths(configuration)
+    for prefix in (CONFIGURATION_FILE, *FOLDERS, *folders, *named):
         try:
             contents.update(repository.read_tree(commit, prefix))
         except RepositoryError as error:

@@ -30,13 +30,16 @@ class Files:
         self.findings.append(finding_at(path, TOP, "files/unreadable", message, hint))
 
 
-def read_tree(root: Path, folders: tuple[str, ...] = FOLDERS) -> Files:
-    """The configuration, and every file below some folders of a working tree.
+def read_tree(root: Path, folders: tuple[str, ...] = FOLDERS, named: tuple[str, ...] = ()) -> Files:
+    """The configuration, `named` files, and every file below some folders of a working tree.
 
     Symbolic links, executables, special and unreadable files are findings, wherever they are.
     """
     files = Files()
     _read(files, str(root / CONFIGURATION_FILE), CONFIGURATION_FILE)
+    for path in named:
+        if (root / path).exists():  # `lint` says what is missing
+            _read(files, str(root / path), path)
     below = len(str(root)) + 1
     for folder in folders:
         for path in _walk(files, root, root / folder):

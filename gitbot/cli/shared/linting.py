@@ -52,6 +52,10 @@ def lint(
         texts = {path: files[path] for path in files if is_below(path, cluster)}
         intents, about = read_intents(texts, settings or _lenient(cluster), cluster)
         found += without_finished(about, intents, functools.partial(finished, cluster))
+        if settings is not None and any(item.scheduler_config for item in settings.clusters):
+            from gitbot.workflows.core.revision import scheduler_profiles  # noqa: PLC0415 - numpy
+
+            found += scheduler_profiles(files, settings, cluster)[1]
         if machines:
             found += misleading_labels(intents, (machine for _, machine in machines))
     found += _policies(files, settings, shipped, runner)
@@ -66,10 +70,14 @@ def _settings(files: Mapping[str, bytes]) -> tuple[Settings | None, tuple[Findin
     return None, (finding_at(CONFIGURATION_FILE, TOP, MISSING, message, hint),)
 
 
-def manifest_folders(configuration: bytes) -> tuple[str, ...]:
+def named_paths(configuration: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The folders and the files that the configuration names."""
     settings, _ = read_settings(configuration, CONFIGURATION_FILE)
-    manifests = settings.manifests if settings is not None else ()
-    return tuple(item.path for item in manifests if item.repository is None)
+    if settings is None:
+        return (), ()
+    folders = tuple(item.path for item in settings.manifests if item.repository is None)
+    files = {item.scheduler_config for item in settings.clusters if item.scheduler_config}
+    return folders, tuple(sorted(files))
 
 
 def _clusters(folders: list[str], settings: Settings | None) -> list[str]:

@@ -308,11 +308,19 @@ class _ProfileReader:
 
     def _point(self, raw: Any, path: Path) -> _ExtensionPoint:
         given = self._mapping(raw, path)
+        self._known(given, path, ("disabled", "enabled"))
         enabled = {}
         for number, item in enumerate(self._list(given.get("enabled"), (*path, "enabled"))):
+            self._known(item, (*path, "enabled", number), ("name", "weight"))
             enabled[str(item.get("name"))] = self._count(item, (*path, "enabled", number, "weight"))
         listed = self._list(given.get("disabled"), (*path, "disabled"))
         return _ExtensionPoint(enabled, frozenset(str(item.get("name")) for item in listed))
+
+    def _known(self, value: Mapping[str, Any], path: Path, keys: tuple[str, ...]) -> None:
+        """Refuse a misspelled key, as kube-scheduler does: its decoder is strict."""
+        for key in value:
+            if key not in keys:
+                raise self.refused((*path, key), f"key {key}", f"one of {', '.join(keys)}")
 
     def _count(self, value: Mapping[str, Any], path: Path) -> int:
         """A number from 0; 0 if it is not given."""

@@ -150,9 +150,10 @@ def scheduler_files(configuration: bytes) -> tuple[str, ...]:
     return tuple(sorted({item.scheduler_config for item in named if item.scheduler_config}))
 
 
-def _profiles(
-    texts: Texts, settings: Settings | None, cluster: str
+def scheduler_profiles(
+    files: Mapping[str, bytes], settings: Settings | None, cluster: str
 ) -> tuple[SchedulerProfiles | None, tuple[Finding, ...]]:
+    """What the file says that the configuration names for a cluster; None without one."""
     configured = settings.cluster(cluster) if settings is not None else None
     path = configured.scheduler_config if configured is not None else None
     if path is None:
@@ -163,9 +164,9 @@ def _profiles(
     )
 
     try:
-        if path not in texts.files:
+        if path not in files:
             raise UnreadProfiles(path, 0, "found no such file, expected that of schedulerConfig")
-        return read_profiles(path, texts.files[path]), ()
+        return read_profiles(path, files[path]), ()
     except UnreadProfiles as error:
         finding = Finding(
             code="settings/scheduler-config",
@@ -196,7 +197,7 @@ def read_revision(
     policies, of_policies = read_policies(
         shipped.in_force(settings), texts.policies, runner=shipped.runner
     )
-    profiles, of_profiles = _profiles(texts, settings, name)
+    profiles, of_profiles = scheduler_profiles(texts.files, settings, name)
     more = (*of_policies, *misdirected(policies, texts.configuration), *of_profiles)
     intents, of_intents = read_intents(texts.intents(name), settings, name)
     return Revision(
@@ -221,7 +222,7 @@ def read_change(texts: Texts, base: Revision) -> Revision:
     known = [item for item in base.broken if texts.files.get(item.path) == item.text]
     texts = replace(texts, files=repaired(texts.files, known))
     settings, of_settings = read_settings(texts.configuration, CONFIGURATION_FILE)
-    _, of_profiles = _profiles(texts, settings, base.cluster)
+    _, of_profiles = scheduler_profiles(texts.files, settings, base.cluster)
     changed, of_policies = read_policies(
         base.shipped.in_force(base.settings), texts.policies, runner=base.shipped.runner
     )

@@ -311,3 +311,25 @@ def test_a_manifest_that_is_no_yaml_never_looks_clean(root: Path) -> None:
     (root / "vms").mkdir()
     (root / "vms/db.yaml").write_text("{{ template }}: [\n")
     assert run().stdout.startswith("vms/db.yaml:1:1: found a manifest that cannot be read")
+
+
+def test_lint_reads_the_configuration_of_the_scheduler(root: Path) -> None:
+    file = root / ".gitbot.yaml"
+    file.write_text(
+        file.read_text().replace("- name: prod ", "- schedulerConfig: s.yaml\n    name: prod ")
+    )
+    missing = "s.yaml: found no such file, expected that of schedulerConfig"
+    assert missing in run().stdout.replace("s.yaml:1:1:", "s.yaml:")
+    (root / "s.yaml").write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles:\n- plugins:\n    score:\n      enable: [{name: ImageLocality}]\n"
+    )
+    misspelled = "found key enable, expected one of disabled, enabled"
+    result = run()
+    assert result.return_value == 1
+    assert result.stdout.startswith("s.yaml:6:")
+    assert misspelled in result.stdout
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "scheduler")
+    assert misspelled in run("--rev", "HEAD").stdout
