@@ -12,6 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,6 +34,11 @@ from tests.laws.mornings_words import (
     key_of,
     vm_of,
 )
+
+COLLECTED = 20
+"""Runs of a command from one collection of garbage to the next; each leaves about 1.5 MB."""
+
+_RUNS = count(1)
 
 REFUSED = ("constraints/", "plan/internal")
 """Findings with which gitbot refutes its own plan."""
@@ -67,6 +73,8 @@ def run(folder: str, now: str = NOW) -> tuple[int, str, str]:
     finally:
         os.chdir(here)
         gc.unfreeze()  # a command freezes what it has made: here it is one of thousands
+        if next(_RUNS) % COLLECTED == 0:
+            gc.collect()  # what was frozen counts as old, which Python looks at too seldom here
     return code, out.getvalue(), err.getvalue()
 
 

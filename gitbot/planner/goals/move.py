@@ -98,7 +98,7 @@ def _claim(
         against = holds.obstacle(board, request, vm, late)
         if settled and (against is not None or vm in owners):
             continue
-        first = owners.get(vm) or _brought_by(board, vm, goal)
+        first = owners.get(vm) or (None if settled else _brought_by(board, vm, goal))
         if against is None and first is not None:
             against = holds.hold_for_reservation(first.request)
         if against is not None:
