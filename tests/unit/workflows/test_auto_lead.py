@@ -12,6 +12,7 @@ from gitbot.workflows.check.scope import PlanningInputs
 from gitbot.workflows.check.single_subject import check_one, judge_vm
 from gitbot.workflows.ledger.kept_plans import plan_of
 from gitbot.workflows.ledger.request_history import request_history
+from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import reconcile
 from tests.doubles.intents import HEAD
 from tests.unit.workflows.story import CLUSTER, Story
@@ -153,3 +154,16 @@ def test_a_merge_within_the_lead_begins_at_once_and_one_after_the_end_never() ->
     late.merge()
     at(late, START + 4 * 3600)
     assert not created(late)
+
+
+def test_a_window_whose_proposal_nobody_merged_says_that_it_moved_nothing() -> None:
+    story = Story.begin(step=1, rack=window())
+    at(story, ANNOUNCED)
+    story.commit(rack=None)
+    (gone,) = propose(story.shell).concerns
+    assert gone.reason == "its window was removed, and nobody merged it: it moved nothing"
+    late = Story.begin(step=1, rack=window())
+    at(late, ANNOUNCED)
+    late.port.sleep(parse_instant("2026-12-07T03:00:00Z") - late.port.now())
+    (over,) = propose(late.shell).concerns
+    assert over.reason == "window rack needs it no more, and nobody merged it: it moved nothing"
