@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 9_710,
     "audit": 2_173,
     "calendar": 1_533,
-    "cli": 9_512,
+    "cli": 9_537,
     "constraints": 11_448,
     "documents": 2_506,
     "errors": 113,

@@ -128,10 +128,12 @@ def keep_watching(
 
         @contextmanager
         def opener() -> Iterator[RunContext]:
-            # a second cluster in the configuration changes nothing for this process
-            named = {**where, "cluster": where["cluster"] or log.cluster}
-            with running(named, find=True, tell=log.progress, follow=follow) as shell:
+            former = log.cluster
+            with running(where, former=former, tell=log.progress, follow=follow) as shell:
                 log.cluster, log.executor = shell.cluster_name, shell.executor
+                if former not in ("", log.cluster):
+                    words = f"the configuration calls cluster {former} {log.cluster} now"
+                    log.write(SystemClock().now(), Level.WARNING, words)
                 yield stop.of(shell)
 
         watch(

@@ -101,7 +101,7 @@ def running(
     where: dict[str, str],
     *,
     copy: str = "",
-    find: bool = False,
+    former: str | None = None,
     tell: Callable[[Progress], None] | None = None,
     follow: bool = False,
 ) -> Iterator[RunContext]:
@@ -109,8 +109,8 @@ def running(
 
     It opens despite a broken configuration, so that one can look, hold and cancel. What carries
     something out reads the tip of the base branch, and refuses its errors. The shell's onlooker
-    shows progress: who begins a stage ends it before it prints. `find`: of several clusters it is
-    the one that the reachable cluster itself names. `tell` prints lines of progress, in a log
+    shows progress: who begins a stage ends it before it prints. With `former`, the name that the
+    process used before or "", the cluster may be found. `tell` prints lines of progress, in a log
     without stages. `follow`: the cluster is listed once and then watched; for a log at once.
     """
     from gitbot.wiring.workspace import Follow, open_shell, open_workspace  # noqa: PLC0415
@@ -141,27 +141,50 @@ def running(
             )
         )
         name = where["cluster"]
-        if find and not name and len(workspace.settings.clusters) > 1:
-            name = _own_name(workspace)
+        if former is not None:
+            name = _own_name(workspace, name, former)
         cluster = pick_cluster(workspace.settings, name)
         shell = open_shell(workspace, cluster, progress=told, onlooker=progress)
         progress.begins("")
         yield shell
 
 
-def _own_name(workspace: Workspace) -> str:
-    """What the ledger calls the cluster that this process runs in. Raises UsageError."""
+def _own_name(workspace: Workspace, given: str, former: str) -> str:
+    """The name of the cluster that this process works for, if the configuration has it.
+
+    That is the given one, the former one, the only one, or what the ledger calls the cluster that
+    is reached; a renamed one starts nothing until `gitbot ledger adopt`. Raises UsageError.
+    """
+    names = [item.name for item in workspace.settings.clusters]
+    if given or former in names:
+        name = given or former
+    elif len(names) == 1:
+        name = names[0]
+    else:
+        name = _noted_name(workspace)
+    if name in names:
+        return name
+    choice = " or ".join(f"--cluster={item}" for item in names)
+    if not name:
+        raise UsageError(
+            "the configuration has several clusters, and this one does not say which it is",
+            hint=f"add to the arguments of its Deployment: {choice}",
+        )
+    raise UsageError(
+        f"the configuration has no cluster {name}, which this process works for",
+        hint=f"if it was renamed, set {choice} in the arguments of its Deployment, and accept the "
+        "name with `gitbot ledger adopt`",
+    )
+
+
+def _noted_name(workspace: Workspace) -> str:
+    """What the ledger calls the cluster that is reached, or ""."""
     from gitbot.wiring.workspace import cluster_here  # noqa: PLC0415 - the client is heavy
     from gitbot.workflows.ledger.anchor import known_name  # noqa: PLC0415 - keeps --help quick
 
     with suppress(ClusterError), cluster_here(workspace.kubeconfig, workspace.context) as cluster:
-        if name := known_name(cluster, workspace.ledger_name, workspace.ledger):
-            return name
-    names = " or ".join(f"--cluster={item.name}" for item in workspace.settings.clusters)
-    raise UsageError(
-        "the configuration has several clusters, and this one does not say which it is",
-        hint=f"add to the arguments of its Deployment: {names}",
-    )
+        return known_name(cluster, workspace.ledger_name, workspace.ledger)
+    return ""
 
 
 @contextmanager
