@@ -27,16 +27,24 @@ VMS = ("jumpbox", "toolbox")
 TARGETS = ("kni-worker2", "kni-worker3", "kni-worker4", "kni-worker5")
 PEOPLE = ("bob", "carol", "ann", "dave")  # ann opens the pull requests, dave may only read
 REQUESTS = ("one", "two")
+SPACES = (NAMESPACE, "tools")  # each request has its own, and a folder that acts there alone
 PATHS = {
-    f"request/{NAMESPACE}/{name}": f"intents/{CLUSTER}/{name}.yaml" for name in REQUESTS
-}  # fmt: skip
+    f"request/{space}/{name}": f"intents/{CLUSTER}/{name}/request.yaml"
+    for space, name in zip(SPACES, REQUESTS, strict=True)
+}
+OTHERS = tuple(f"intents/{CLUSTER}/{name}/other.yaml" for name in REQUESTS)
+OWNERS = "  owners:\n" + "".join(
+    f"  - {{paths: [intents/{CLUSTER}/{name}], namespaces: [{space}]}}\n"
+    for space, name in zip(SPACES, REQUESTS, strict=True)
+)
 
 
 @lru_cache(maxsize=1)
 def _scene() -> SimulatedCluster:
     cluster = customapp(step=0, jumpbox=True)
     second = jumpbox_machine()
-    cluster.apply([{**second, "metadata": {**second["metadata"], "name": VMS[1]}}])
+    named = {**second["metadata"], "name": VMS[1], "namespace": SPACES[1]}
+    cluster.apply([namespace(SPACES[1]), {**second, "metadata": named}])
     cluster.apply([namespace("gitbot")])  # for the anchor of the ledger
     cluster.settle()
     return cluster
@@ -58,7 +66,7 @@ class WatchedPort(TimelyPort):
 
 def text_of(request: int, target: int) -> str:
     return f"""{HEAD}kind: MigrationRequest
-metadata: {{name: {REQUESTS[request]}, namespace: {NAMESPACE}}}
+metadata: {{name: {REQUESTS[request]}, namespace: {SPACES[request]}}}
 spec:
   vms: {{names: [{VMS[request]}]}}
   target: {{node: {TARGETS[target]}}}
@@ -88,7 +96,7 @@ class Annals:
         repository.write_commit(
             branch="main",
             expected=None,
-            files={".gitbot.yaml": configuration().encode()},
+            files={".gitbot.yaml": configuration(OWNERS).encode()},
             message="start",
             time=port.now(),
         )

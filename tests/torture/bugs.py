@@ -25,6 +25,7 @@ FENCED, EARLY = "tests/faults/test_fence.py", "tests/faults/test_deleted_early.p
 REFUSED = "tests/faults/test_refused_creates.py"
 MAINTENANCE = "tests/faults/test_maintenance_crashes.py"
 GIT_TESTS, BOMBS = "tests/contracts/test_repository.py", "tests/unit/adapters/test_policy_runner.py"
+BROKEN_FILES = "tests/unit/workflows/test_broken_files.py"
 STEP_TESTS, NODE_TESTS = (
     "tests/unit/execution/test_next_steps.py",
     "tests/unit/execution/test_nodes.py",
@@ -140,6 +141,14 @@ BUGS = (
     bug("I5", "broken files stop nothing", STARTS,
         "approved.terms.pause_reason or stopped or _node_gate",
         "approved.terms.pause_reason or _node_gate"),
+    bug("I5", "what broken files stop is not asked", "workflows/core/revision_engine.py",
+        "            folders=self.stops(snapshot),\n", "", HISTORIES),
+    bug("I5", "freezes of a broken file are lost", "workflows/core/broken_files.py",
+        "            found[item.path] = item.held\n", "            del found[item.path]\n",
+        BROKEN_FILES),
+    bug("I5", "a renamed file loses its freeze", "workflows/core/folder_reading.py",
+        "        return made if added is not None and self._only_adds(added) else None\n",
+        "        return made\n", BROKEN_FILES),
     bug("I5", "the estimate need not fit", ENDINGS,
         "if span.start + move.estimated_seconds <= span.end:", "if span.start < span.end:",
         STEP_TESTS),

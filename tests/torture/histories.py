@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from gitbot.policy import policy_files
 from gitbot.wiring import workspace
-from tests.torture.history import ACTS, history_of
+from tests.torture.history import ACTS, BESIDE, FILE_ACTS, history_of
 from tests.torture.many import many
 from tests.torture.telling import tell
 
@@ -79,7 +79,8 @@ def first(start: int, seeds: int) -> int:
 def report(total: Sum) -> None:
     for seed, broken in sorted(total.broken)[:5]:
         print(f"{broken}\n{history_of(seed)}\n")
-    for what in ACTS:
+    every = (*ACTS, *FILE_ACTS, BESIDE)
+    for what in every:
         print(f"{total.acts[what]:8} {what}")
     for reason, count in total.refused.most_common():
         print(f"{count:8} refused: {reason}")
@@ -87,7 +88,7 @@ def report(total: Sum) -> None:
         f"{total.seeds} histories, {total.acts.total()} acts, {total.created} migrations created, "
         f"{len(total.broken)} broken, {total.seconds:.0f} s of processor time"
     )
-    if never := [what for what in ACTS if not total.acts[what]]:
+    if never := [what for what in every if not total.acts[what]]:
         print("never: " + ", ".join(never))
 
 

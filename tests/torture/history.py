@@ -1,7 +1,7 @@
 """Histories of Git, forge and ledger, made from a seed: what people do between gitbot's looks."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ACTS = {
     "open": 8,  # a pull request with a request
@@ -32,6 +32,10 @@ ACTS = {
     "apply": 14,
 }
 """What may happen, and how often."""
+
+FILE_ACTS = ("break a file", "break a request", "mend the files")
+BESIDE = "start beside a broken file"
+"""In half of the histories: errors on the base branch, past any pull request."""
 
 PAUSES = (0, 1, 1, 1, 30, 61, 700)  # seconds after an act
 LONG_PAUSE = 90_000
@@ -80,7 +84,17 @@ def history_of(seed: int) -> History:
                 acts.append(_act(chance, other, near))
             if chance.random() < 0.9:
                 acts.append(_act(chance, what, branch))
-    return History(seed=seed, reviews=chance.choice((0, 1, 1, 2)), acts=tuple(acts))
+    return _with_files(History(seed=seed, reviews=chance.choice((0, 1, 1, 2)), acts=tuple(acts)))
+
+
+def _with_files(history: History) -> History:
+    """With errors on the base; it draws by itself, so that a seed is otherwise the same history."""
+    chance = random.Random(f"files {history.seed}")
+    acts = list(history.acts)
+    for _ in range(chance.choice((0, 0, 1, 3))):
+        act = _act(chance, chance.choice(FILE_ACTS), chance.randrange(BRANCHES))
+        acts.insert(chance.randint(0, len(acts)), act)
+    return replace(history, acts=tuple(acts))
 
 
 def _act(chance: random.Random, what: str, branch: int) -> Act:

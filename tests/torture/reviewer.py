@@ -77,6 +77,9 @@ class Merged:
         return next(iter(found.values())) if len(found) == 1 else None
 
 
+BROKEN = b"broken: [\n"
+
+
 @dataclass(eq=False)
 class Reviewer:
     required: int
@@ -86,6 +89,7 @@ class Reviewer:
     said: dict[int, dict[str, Said]] = field(default_factory=dict)  # and by reviewer
     merged: list[Merged] = field(default_factory=list)
     fired: Counter[str] = field(default_factory=Counter)
+    beside: int = 0  # migrations that were created while a file of the other folder had errors
     anchored: set[Line] = field(default_factory=set)
     lost: set[Line] = field(default_factory=set)  # neither anchored nor in the ledger
     broken: list[str] = field(default_factory=list)
@@ -139,6 +143,12 @@ class Reviewer:
         selector = migration["spec"].get("addedNodeSelector", {})
         want = (request, vm, str(selector.get("kubernetes.io/hostname", "")))
         self.fired[request] += 1
+        folder = self.paths[request].rpartition("/")[0]
+        tree = self.repository.read_tree("main", "intents/")
+        broken = [path for path, text in tree.items() if BROKEN in text]
+        self.beside += bool(broken)
+        if any(path.startswith(f"{folder}/") for path in broken):
+            self.broken.append(f"{want} is created, and a file of its folder has errors")
         if self.fired[request] > 1:
             self.broken.append(f"{request} fires again: {name}")
         reasons = [self._why_not(merge, want) for merge in self.merged]

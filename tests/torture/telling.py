@@ -11,14 +11,14 @@ from gitbot.model.ledger.events import KnownEvent, PlanShown
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.ports.forge import MergeMethod
 from gitbot.published.ledger_lines import chain
-from gitbot.simulation.scenes import NAMESPACE
 from gitbot.workflows.apply import apply, hold, resume
 from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.check import publish
 from gitbot.workflows.ledger.anchor import rollback_reason
 from tests.doubles.trouble import evict_instance
-from tests.torture.annals import PATHS, PEOPLE, VMS, Annals
-from tests.torture.history import Act, History
+from tests.torture.annals import OTHERS, PATHS, PEOPLE, SPACES, VMS, Annals
+from tests.torture.history import BESIDE, Act, History
+from tests.torture.reviewer import BROKEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,7 @@ class Telling(Annals):
                 self.story.port.sleep(act.pause)
             if self.reviewer.broken:
                 break
+        self.acts[BESIDE] += self.reviewer.beside
         return Told(
             broken="; ".join(self.reviewer.broken),
             acts=self.acts,
@@ -209,6 +210,25 @@ class Telling(Annals):
         self.write("main", "main", self.request(act))
         return True
 
+    def _break_a_file(self, act: Act) -> bool:
+        self.write("main", "main", {OTHERS[act.request]: BROKEN})
+        return True
+
+    def _break_a_request(self, act: Act) -> bool:
+        path = list(PATHS.values())[act.request]
+        text = self.repository.read_blob("main", path)
+        if text is None or BROKEN in text:
+            return False
+        self.write("main", "main", {path: text + BROKEN})
+        return True
+
+    def _mend_the_files(self, act: Act) -> bool:
+        del act
+        tree = self.repository.read_tree("main", "intents/")
+        broken = {path: text for path, text in tree.items() if BROKEN in text}
+        self.write("main", "main", {p: t.replace(BROKEN, b"") or None for p, t in broken.items()})
+        return bool(broken)
+
     def _rewrite_the_base(self, act: Act) -> bool:
         del act
         head = self.repository.commit("main")
@@ -279,7 +299,8 @@ class Telling(Annals):
     # The cluster and gitbot
 
     def _evacuate(self, act: Act) -> bool:
-        evict_instance(self.story.cluster, VMS[act.request], NAMESPACE)  # refused, and moved
+        vm, space = VMS[act.request], SPACES[act.request]
+        evict_instance(self.story.cluster, vm, space)  # refused, and moved
         return True
 
     def _hold_and_resume(self, act: Act) -> bool:

@@ -26,7 +26,12 @@ from gitbot.workflows.ask.stop_lines import stop_lines
 from gitbot.workflows.core.base_branch import ReadableBase, readable_base
 from gitbot.workflows.core.broken_files import BrokenFile
 from gitbot.workflows.core.context import RunContext
-from gitbot.workflows.core.stop_conditions import ENFORCE, Standstill, observe_mode_reason
+from gitbot.workflows.core.stop_conditions import (
+    ENFORCE,
+    LOOK_AT_BASE,
+    Standstill,
+    observe_mode_reason,
+)
 from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
 from gitbot.workflows.propose import Away, away_from_home, not_planned
 
@@ -302,12 +307,24 @@ def _next(seen: CurrentState, record: RequestRecord) -> str:
         return "gitbot propose"
     if any(_lacks_right(move) for move in record.moves.values()):
         return "gitbot doctor"
+    if not record.finished and _is_in_stopped_folder(seen, record):
+        return LOOK_AT_BASE
     failed = [move for move in record.moves.values() if move.state is MoveState.FAILED]
     if failed and record.finished and _leaves_together(seen, record):
         return f"gitbot propose, to finish it, or gitbot cancel {record.id}, to send the VMs back"
     if failed:
         return f"gitbot explain vm/{failed[0].vm.name} -n {failed[0].vm.namespace}"
     return "" if record.finished or _waits_for_time(seen, record) else apply_command(seen)
+
+
+def _is_in_stopped_folder(seen: CurrentState, record: RequestRecord) -> bool:
+    """Whether a file with errors keeps a move of the request from starting."""
+    stops = seen.base.stops(seen.problem.snapshot)
+    if stops is None:
+        return False
+    mine = (item for item in seen.approvals.approved if item.id == record.id)
+    left = {number for number, move in record.moves.items() if not move.final}
+    return any(stops.of_move(move) for item in mine for move in item.moves if move.id in left)
 
 
 def _waits_for_time(seen: CurrentState, record: RequestRecord) -> bool:

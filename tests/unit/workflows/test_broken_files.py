@@ -19,7 +19,7 @@ from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.propose import propose
 from gitbot.workflows.propose.proposal import Did
 from gitbot.workflows.watch import reconcile
-from tests.doubles.intents import HEAD
+from tests.doubles.intents import HEAD, RULE
 from tests.unit.workflows.story import Story
 
 OWNERS = """  owners:
@@ -98,6 +98,9 @@ def test_the_other_team_goes_on() -> None:
     assert begun(made) == ["pay"]
     (waits,) = [item for item in result.waiting if item.vm == "customapp/jumpbox"]
     assert waits.reason == (f"{OTHER}:3 has errors, so nothing starts in namespace customapp")
+    assert [
+        item.next_command for item in status(made.shell).requests if not item.record.finished
+    ] == ["git pull && gitbot lint"]
     commit(made, {OTHER: None})
     made.port.sleep(61)
     apply(made.shell)
@@ -336,3 +339,83 @@ def test_nothing_is_proposed_for_the_folder() -> None:
     reports = {item.concern: item for item in propose(made.shell).concerns}
     assert reports["request-customapp-jump"].action is Did.WAITING
     assert reports["request-payments-pay"].action is Did.OPENED
+
+
+def drain(*nodes: str, more: str) -> str:
+    return f"""{HEAD}kind: MaintenanceWindow
+metadata: {{name: rack}}
+spec:
+  nodes: {{names: [{", ".join(nodes)}]}}
+  drain: {{cordon: Gitbot, {more}}}
+"""
+
+
+def drained(made: Story, more: str = "maxNodesAtOnce: 2") -> list[str]:
+    """A drain of both VMs' nodes is approved; the nodes, that of pay first."""
+    places = {
+        name: next(
+            str(vmi["status"]["nodeName"])
+            for vmi in made.cluster.list("VirtualMachineInstance", space)
+            if vmi["metadata"]["name"] == name
+        )
+        for name, space in (("pay", "payments"), ("jumpbox", "customapp"))
+    }
+    assert len(set(places.values())) == 2
+    nodes = list(places.values())
+    commit(made, {"intents/iberia/rack.yaml": drain(*nodes, more=more)})
+    propose(made.shell)
+    made.port.sleep(1)
+    for pull in made.pulls():
+        made.merge(pull.number)
+    made.port.sleep(61)
+    return nodes
+
+
+def cordoned(made: Story) -> set[str]:
+    found = made.cluster.list("Node")
+    return {item["metadata"]["name"] for item in found if item["spec"].get("unschedulable")}
+
+
+def test_a_drain_begins_no_node_with_a_vm_of_the_folder_and_empties_the_others() -> None:
+    made = story()
+    ours, theirs = drained(made)
+    commit(made, {OTHER: BROKEN})
+    apply(made.shell)
+    assert ours in cordoned(made)
+    assert theirs not in cordoned(made)
+    assert "jumpbox" not in begun(made)
+    commit(made, {OTHER: None})
+    made.port.sleep(61)
+    apply(made.shell)
+    assert "jumpbox" in begun(made)
+
+
+def test_no_node_leaves_service_together_with_one_that_must_not() -> None:
+    made = story()
+    drained(made, more="mode: Together")
+    commit(made, {OTHER: BROKEN})
+    apply(made.shell)
+    assert (begun(made), cordoned(made)) == ([], set())
+
+
+def test_nothing_starts_on_the_nodes_of_the_entry() -> None:
+    """Neither a move to one, nor a drain of an empty one."""
+    made = story()
+    settings = made.repository.read_blob("main", ".gitbot.yaml") or b""
+    entry = "namespaces: [customapp]"
+    mine = settings.decode().replace(entry, f"{entry}, nodes: {{names: [kni-worker5]}}")
+    commit(made, {".gitbot.yaml": mine, OTHER: BROKEN})
+    to = request("pay", "pay", "payments", "  target: {node: kni-worker5}\n")
+    approve(made, "b", {B: to})
+    (waits,) = apply(made.shell).waiting
+    assert waits.reason.endswith("nothing starts in namespace customapp, node kni-worker5")
+    assert begun(made) == []
+
+
+def test_a_healing_of_the_folder_waits() -> None:
+    """Its rule is in a valid file, and holds; a broken one beside it stops the moves."""
+    made = story({"intents/iberia/a/rule.yaml": RULE, OTHER: BROKEN})
+    reports = {item.concern: item for item in propose(made.shell).concerns}
+    assert {item.action for item in reports.values()} == {Did.WAITING}
+    problem = base(made).problem(made.port.snapshot(), made.port.now())
+    assert "ZoneAntiAffinity/customapp/mssql2016" in {rule.ref.id for rule in problem.rules}
