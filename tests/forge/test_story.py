@@ -123,12 +123,9 @@ def a_node_is_emptied_in_its_window_and_filled_again(made: World) -> None:
     made.merge(number)
     made.run()
     tick(made)
-    drain, title = bots(made)
-    assert title.startswith("Empty ")
-    made.merge(drain)
-    made.run()
+    assert not made.open_pulls(), "the merge of a window that opens once approves its plan"
     assert made.instances() == homes
-    assert made.checks(drain)["gitbot/apply"] in ("in_progress", "queued")
+    assert made.checks(number)["gitbot/apply"] in ("in_progress", "queued")
     assert "21:00" in made.dashboard()
     made.wait_until("20:48")
     made.cluster.cordon(NODE)

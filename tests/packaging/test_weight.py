@@ -22,7 +22,7 @@ ROOMS = {
     "intents": 5_802,
     "kubernetes": 507,
     "kubevirt": 3_089,
-    "model": 3_689,
+    "model": 3_726,
     "planner": 7_933,
     "policy": 4_100,
     "ports": 640,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_566,
     "wiring": 1_246,
-    "workflows": 16_501,
+    "workflows": 16_550,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

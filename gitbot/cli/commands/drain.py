@@ -60,9 +60,9 @@ def drain(
     Several nodes are empty at the same time, and none of them takes a VM until all are back: every
     node or none. With --rolling they go one after the other, and take VMs once they are back.
 
-    With --start its pull request shows the plan, and merging approves that plan; the moves begin
+    Its pull request shows the plan, and merging approves that plan. With --start the moves begin
     early enough to be done then (lead: Auto). Without it the window is open from the merge until
-    its nodes are back, and gitbot proposes the plan in a pull request of its own.
+    its nodes are back.
     """
     if (start is None) != (duration is None):
         raise UsageError("--start and --for belong together", hint="give both, or neither")

@@ -11,7 +11,10 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.text.names import IntentRef
 
 _CLUSTER = "Cluster"  # in place of a namespace; no namespace has a capital letter
-_DIGITS = 12  # hex digits of the approved digest that a healing's id ends in
+_DIGITS = 12  # hex digits of the approved digest, or of a commit, that an id ends in
+
+UNMERGED = "unmerged"
+"""Stands for the occurrence of a window without schedule before a commit has merged it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -69,6 +72,10 @@ class RequestId(str):
         """The ledger id: a healing's ends in 12 hex digits of the approved digest."""
         return self
 
+    def merged(self, commit: str) -> RequestId:  # noqa: ARG002 - a drain's has it
+        """The id once a commit has merged its file: then a window without schedule is open."""
+        return self
+
     def __reduce__(self) -> tuple[Callable[[str], RequestId], tuple[str]]:
         return RequestId.read, (str(self),)
 
@@ -109,6 +116,11 @@ class DrainId(_OfOccurrence):
 
     def __new__(cls, *, occurrence: OccurrenceId) -> Self:
         return super().__new__(cls, f"drain/{occurrence}")
+
+    def merged(self, commit: str) -> DrainId:
+        if self.occurrence.id != UNMERGED:
+            return self
+        return OccurrenceId(window=self.occurrence.window, id=commit[:_DIGITS]).drain
 
 
 class ReturnId(_OfOccurrence):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -286,6 +286,31 @@ class PlacementPlan:
     def begins(self) -> dict[RequestId, int]:
         """When the moves of each drain may begin (seconds UTC), where the plan decides that."""
         return {drain.request: drain.begins for drain in self.drains if drain.begins is not None}
+
+    def renamed(self, names: Mapping[RequestId, RequestId]) -> PlacementPlan:
+        """The plan with other ids of these requests, after which their groups are named."""
+        if not names:
+            return self
+
+        def named(request: RequestId) -> RequestId:
+            return names.get(request, request)
+
+        moves = (
+            replace(
+                move,
+                request=named(move.request),
+                group=f"{named(move.request)}{move.group.removeprefix(move.request)}",
+                after=move.after
+                and tuple(replace(ref, request=named(ref.request)) for ref in move.after),
+            )
+            for move in self.moves
+        )
+        return replace(
+            self,
+            moves=tuple(moves),
+            holds=tuple(replace(hold, request=named(hold.request)) for hold in self.holds),
+            drains=tuple(replace(each, request=named(each.request)) for each in self.drains),
+        )
 
     def in_service(self) -> frozenset[tuple[RequestId, str]]:
         """The drains' nodes that are kept and not begun: VMs leave them at most to step aside."""

@@ -23,6 +23,7 @@ from gitbot.model.ledger.events import (
 )
 from gitbot.model.ledger.ledger import Ledger, concern_of
 from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import Move
 from gitbot.model.text.instants import parse_instant
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.base_history import is_part_of, lost_commit
@@ -143,7 +144,7 @@ def _decide(
     if known is not None:
         return known, None
     facts = merged_pull(shell, ledger, pull)
-    if _is_settled(ledger, facts, ended):
+    if _is_settled(shell, ledger, facts, ended):
         return decide(facts), None
     whole = shell.forge.get_pull(pull.number)
     if (whole.merge_commit, whole.merged_at) != (pull.merge_commit, pull.merged_at):
@@ -158,7 +159,9 @@ def _decide(
     return decision, reviewed
 
 
-def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int]) -> bool:
+def _is_settled(
+    shell: RunContext, ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int]
+) -> bool:
     """Whether every request of every plan shown on the pull request has ended.
 
     `ended` has their highest moves: a proposal with higher ones still adds to its request.
@@ -169,7 +172,8 @@ def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int
         if document is None:
             continue  # the ledger dropped it, so no merge can approve it
         for move in document.plan.moves:
-            last = ended.get(move.request.approved(digest))
+            merged = _merged_id(shell, move, facts.merge_commit)
+            last = ended.get(merged.approved(digest))
             if last is None or (facts.proposal is not None and move.id > last):
                 return False
     return True
@@ -237,7 +241,7 @@ def _intent_changed_reason(shell: RunContext, begun: StartedRequests, approval: 
     Plans that the ledger has accepted are not judged again: their terms handle later edits.
     """
     document = plan_of(begun.ledger, approval.digest)
-    if document is None or begun.accepted(approval.digest):
+    if document is None or begun.accepted(approval):
         return ""
     try:
         merged = shell.read_base(approval.commit).intents
@@ -330,6 +334,9 @@ def _requests(
     document = plan_of(begun.ledger, approval.digest)
     if document is None or document.plan.cluster != shell.cluster_name:
         return []
+    ids = {move.request: _merged_id(shell, move, approval.commit) for move in document.plan.moves}
+    names = {planned: merged for planned, merged in ids.items() if planned != merged}
+    document = replace(document, plan=document.plan.renamed(names))
     found = []
     for planned in sorted({move.request for move in document.plan.moves}):
         request = planned.approved(approval.digest)
@@ -344,3 +351,12 @@ def _requests(
             Approved(id=request, approval=approval, moves=moves, terms=terms, plan=document.plan)
         )
     return found
+
+
+def _merged_id(shell: RunContext, move: Move, commit: str) -> RequestId:
+    """The id of a move's request after a merge. That of a window is the commit of its file."""
+    planned, repository = move.request, shell.repository
+    named = not commit or planned.merged(commit) == planned  # most are: they ask Git nothing
+    if named or repository.resolve(commit) is None:
+        return planned
+    return planned.merged(repository.introduced_by(commit, move.intent.file) or commit)

@@ -44,9 +44,11 @@ class StartedRequests:
     ledger: Ledger
     records: Mapping[RequestId, RequestRecord]
 
-    def accepted(self, digest: str) -> bool:
+    def accepted(self, approval: Approval) -> bool:
+        """Whether moves of its plan entered the ledger by this merge; others may show the same."""
         moves = (move for record in self.records.values() for move in record.moves.values())
-        return any(move.digest == digest for move in moves)
+        wanted = approval.digest, approval.pull_request
+        return any((move.digest, move.pull_request) == wanted for move in moves)
 
     def started(self, request: RequestId) -> bool:
         record = self.records.get(request)

@@ -13,6 +13,7 @@ from gitbot.intents.compile import (
     GoalInputs,
     RequestHistory,
     Role,
+    compile_drain,
     compile_goals,
     compile_heal,
     compile_rules,
@@ -21,6 +22,7 @@ from gitbot.intents.compile import (
 )
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, uid_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.request_id import UNMERGED
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import PlacementPlan
@@ -187,10 +189,39 @@ def pull_request_scope(scope: ClusterScope) -> CheckGoals:
     )
     goals, findings = goals_of(Role.REQUEST, intents, instances, asked)
     found = [*findings, *_used_again(scope)]
-    drains, about = goals_of(Role.WINDOW, intents, instances, asked)
+    now = _open_at_merge(scope)
+    dated = replace(asked, wanted=lambda ref: ref.id in changed and ref.name not in now)
+    drains, about = goals_of(Role.WINDOW, intents, instances, dated)
+    opening = [_drain_at_merge(scope, name) for name in sorted(now)]
+    about = (*about, *(finding for _, findings in opening for finding in findings))
     once = [goal for goal in drains if _opens_once(scope, goal)]
+    once += [goal for goal, _ in opening if goal is not None]
     previewed = [*_previewed(scope, asked, found), *(goal for goal in drains if goal not in once)]
     return CheckGoals(goals=(*goals, *once), previewed=tuple(previewed), findings=(*found, *about))
+
+
+def _open_at_merge(scope: ClusterScope) -> frozenset[str]:
+    """The windows that a merge opens: new ones without schedule. What is merged has an id."""
+    before = scope.before
+    return frozenset(
+        intent.ref.name
+        for intent, spec in scope.intents.maintenance_windows
+        if spec.schedule is None and (before is None or before.window(intent.ref.name) is None)
+    )
+
+
+def _drain_at_merge(
+    scope: ClusterScope, window: str
+) -> tuple[EmptyNodes | None, tuple[Finding, ...]]:
+    """The drain of a window that a merge opens: an occurrence that has no past."""
+    return compile_drain(
+        scope.intents,
+        scope.instances,
+        window=window,
+        now=scope.evidence.now,
+        zone=scope.zone,
+        occurrence=UNMERGED,
+    )
 
 
 def _opens_once(scope: ClusterScope, drain: Goal) -> bool:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gitbot.execution.ledger_folds import occurrences_of
 from gitbot.model.ledger.events import MoveApproved, MoveChanged
 from gitbot.model.text.instants import parse_instant
 from gitbot.workflows.apply import apply
@@ -10,8 +11,8 @@ from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import reconcile
 from tests.doubles.intents import HEAD
-from tests.doubles.trouble import restart_machine
-from tests.unit.workflows.story import Story
+from tests.doubles.trouble import by_hand, restart_machine
+from tests.unit.workflows.story import CLUSTER, Story
 
 START = parse_instant("2026-12-06T21:00:00Z")
 DRAIN = "drain/rack/20261206T210000Z"
@@ -224,6 +225,64 @@ def test_a_plan_that_no_longer_keeps_the_law_is_proposed_again() -> None:
     story.merge(pull.number)
     reconcile(story.shell)
     assert not set(story.where().values()) & set(NODES)
+
+
+def now_open(more: str = "") -> str:
+    return window("", "notMigratable: BlockNode", more).replace("  \n", "")
+
+
+def test_a_window_without_schedule_is_open_from_its_merge_on() -> None:
+    story = shown(now_open())
+    assert "drain/rack/unmerged" in comment(story)
+    pull = story.merge(1)
+    reconcile(story.shell)
+    drain = f"drain/rack/{pull.merge_commit[:12]}"
+    assert list(approved(story)) == [drain]
+    assert not story.pulls()
+    assert not set(story.where().values()) & set(NODES)
+    assert {str(o) for o in occurrences_of(story.store.read(), CLUSTER)} == {drain[6:]}
+    assert reconcile(story.shell).applied.did_nothing
+
+
+def test_two_merges_of_one_text_are_two_occurrences() -> None:
+    story = shown(now_open("\n  returnHome: Never"))
+    story.merge(1)
+    reconcile(story.shell)
+    for node in NODES:
+        story.cluster.cordon(node, unschedulable=False)
+    story.cluster.settle()
+    reconcile(story.shell)
+    story.commit(rack=None)
+    reconcile(story.shell)
+    by_hand(story.cluster, "jumpbox", "kni-worker")
+    story.cluster.settle()
+    reconcile(story.shell)
+    story.open("again", rack=now_open("\n  returnHome: Never"))
+    publish(story.shell, number=2)
+    assert story.where()["jumpbox"] == "kni-worker"
+    story.merge(2)
+    reconcile(story.shell)
+    assert len(approved(story)) == 2
+    assert not story.pulls()
+    assert not set(story.where().values()) & set(NODES)
+
+
+def test_a_window_without_schedule_and_without_a_record_is_proposed() -> None:
+    story = Story.begin(step=1)
+    story.open(rack=now_open())
+    story.merge(1)
+    reconcile(story.shell)
+    assert not created(story)
+    assert [pull.author for pull in story.pulls()] == ["gitbot"]
+
+
+def test_removing_the_file_before_a_pass_ends_what_nothing_began() -> None:
+    story = shown(now_open())
+    story.merge(1)
+    story.commit(rack=None)
+    reconcile(story.shell)
+    assert not created(story)
+    assert not story.pulls()
 
 
 def test_owners_of_the_emptied_nodes_are_asked_on_the_pull_request() -> None:

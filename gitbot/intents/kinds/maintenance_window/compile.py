@@ -15,14 +15,11 @@ from gitbot.intents.kinds.maintenance_window.spec import AUTO, MaintenanceWindow
 from gitbot.intents.request_history import NO_PAST, RequestHistory
 from gitbot.intents.selected_nodes import chosen_nodes
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.ledger.request_id import DrainId, OccurrenceId
+from gitbot.model.ledger.request_id import UNMERGED, DrainId, OccurrenceId
 from gitbot.model.plan.findings import Finding, sort_key
 from gitbot.model.plan.problem import ALWAYS, EmptyNodes, Goal, Request
 from gitbot.model.text.instants import Interval
 from gitbot.model.text.wording import first_of
-
-UNMERGED = "unmerged"
-"""Stands for the occurrence of a window without schedule before a commit has merged it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
