@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_566,
     "wiring": 1_246,
-    "workflows": 16_550,
+    "workflows": 16_551,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

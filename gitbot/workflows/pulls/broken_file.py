@@ -34,7 +34,8 @@ def _comment(shell: RunContext, number: int, item: BrokenFile) -> None:
         return
     lines = "\n".join(f"- {escape.markdown(str(error))}" for error in item.errors)
     body = (
-        f"{marker}\n**{escape.code(item.place)} has errors on the base branch.** "
+        f"{marker}\n**{escape.code(item.place)} has errors on the base branch** "
+        f"(by {escape.markdown(item.author)} in {item.commit[:12]}). "
         f"{escape.markdown(item.effect)}\n\n{lines}\n\n"
         "Running migrations end. A commit that repairs the file, or removes it, ends the stop.\n"
     )

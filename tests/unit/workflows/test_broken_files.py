@@ -330,7 +330,7 @@ def test_one_comment_on_the_pull_request_that_broke_it(stopped: Story) -> None:
     (number,) = [pull.number for pull in stopped.forge.list_pulls(state=PullState.MERGED)]
     comments = [item.body for item in stopped.forge.list_comments(number)]
     (found,) = [body for body in comments if "gitbot:broken" in body]
-    assert f"`{OTHER}:3` has errors on the base branch" in found
+    assert f"**`{OTHER}:3` has errors on the base branch** (by ann in " in found
 
 
 def test_nothing_is_proposed_for_the_folder() -> None:
