@@ -96,14 +96,17 @@ def _judged(
 ) -> PlacementPlan | None:
     """The found plan in terms of the rule itself; None if it is not better. Replay it."""
     known = {(hold.request, hold.vm): hold for hold in best.holds}
-    left = {(hold.request, hold.vm) for hold in found.holds}
-    if not left < known.keys() or any(vm.namespaced_name in group.vms for _, vm in left):
+    left = {(hold.request, hold.vm): hold for hold in found.holds}
+    if not left.keys() < known.keys() or any(vm.namespaced_name in group.vms for _, vm in left):
         return None
     moves = tuple(_told(found.moves, rule, group))
+    moved = {move.vm for move in moves}  # what was said before is wrong of these
     return replace(
         found,
         moves=moves,
-        holds=tuple(hold for key, hold in known.items() if key in left),
+        holds=tuple(
+            left[key] if key[1] in moved else hold for key, hold in known.items() if key in left
+        ),
         rules=tuple(
             _state(problem, rule, moves) if item.intent == rule.ref and item.required else item
             for item in found.rules
