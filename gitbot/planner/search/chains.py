@@ -86,6 +86,8 @@ class Chains:
 
     def settle(self, vm: NamespacedName) -> bool:
         """Move an asked VM to where it is content, and others aside if necessary."""
+        if self.board.place(vm) in self.task.content[vm]:
+            return True  # it made room for another one, and went there
         wish, wanted = self.task.wishes[vm], self._masks[self.task.content[vm]]
         self._tries = 0 if self._budget.spent() else TRIES
         if self.wide and self._go_for_large(vm, wish, wanted):
