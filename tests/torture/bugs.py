@@ -32,7 +32,6 @@ STEP_TESTS, NODE_TESTS = (
 )
 
 FIRST_SEEDS = {
-    "a claim of one's own counts as unsent": 1100,
     "what was sent is forgotten": 1100,
     "a lost answer counts as a refusal": 1100,
     "claims are given back although they were sent": 1100,
