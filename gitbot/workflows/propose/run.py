@@ -52,7 +52,6 @@ from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose.concerns import (
     Concern,
     ConcernSources,
-    concern_name,
     drains,
     ended_at,
     ended_windows,
@@ -84,6 +83,9 @@ __all__ = ["ConcernReport", "ProposeResult", "propose"]
 TIDY = "tidy"
 DAY = 86_400
 WEEK = 7 * DAY  # seconds for which a finished request keeps its file
+GONE_DRAIN = (
+    "its window is over, was removed, or has no VM to move; nobody merged it: nothing moved"
+)
 PLANNED_AGAIN = 3_600  # seconds until a concern is planned again that took too long
 
 
@@ -203,23 +205,18 @@ def _close_gone(run: ProposeRun, standing: set[str]) -> list[ConcernReport]:
     reports = []
     for name, pull in sorted(run.open_pulls.items()):
         if name not in standing and name != TIDY:
-            reports.append(_close(run, name, pull, _why_gone(run, name)))
+            reports.append(
+                _close(
+                    run,
+                    name,
+                    pull,
+                    GONE_DRAIN if name.startswith("drain-") else "its concern is gone",
+                )
+            )
     for name in concerns_of(run.journal.seen, run.shell.cluster_name):
         if name not in standing and name != TIDY and run.record(name).observation:
             run.journal.note(run.event(name, ConcernState.GONE))
     return reports
-
-
-def _why_gone(run: ProposeRun, name: str) -> str:
-    """Why a proposal has nothing to ask for any more; of a drain, why nothing came of it."""
-    if not name.startswith("drain-"):
-        return "its concern is gone"
-    for intent, _ in run.base.intents.maintenance_windows:
-        if name.startswith(f"{concern_name('drain', intent.ref.name)}-"):
-            return (
-                f"window {intent.ref.name} needs it no more, and nobody merged it: it moved nothing"
-            )
-    return "its window was removed, and nobody merged it: it moved nothing"
 
 
 def _close(run: ProposeRun, name: str, pull: PullRequest, reason: str) -> ConcernReport:
