@@ -8,6 +8,7 @@ from dataclasses import replace
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan.plan import Hold
 from gitbot.model.plan.problem import MoveVms, Pin, Request, Target
+from gitbot.model.text.instants import intersect
 from gitbot.model.text.wording import first_of
 from gitbot.planner import holds
 from gitbot.planner.bounds import proved
@@ -120,11 +121,7 @@ def _brought_by(board: PlanState, vm: NamespacedName, goal: MoveVms) -> MoveVms 
     for other in facts.problem.goals:
         if not isinstance(other, MoveVms) or other.balance or other is goal or vm not in other.vms:
             continue
-        together = any(
-            mine.start < theirs.end and theirs.start < mine.end
-            for mine in goal.request.allowed
-            for theirs in other.request.allowed
-        )
+        together = intersect(goal.request.allowed, other.request.allowed)
         if together and here in _content(board, vm, other.target):
             return other
     return None
