@@ -22,10 +22,10 @@ class Appointment:
     """One opening of a window or freeze, or the time in which a request may run.
 
     `name` is `namespace/name` for a request. `id` is the occurrence, "" without a schedule. `lead`
-    are the seconds before the start in which moves may run, at most so many if `lead_is_open` until
-    there is a plan; `announced` is when the bot proposes a
-    drain, 0 if it proposes none. `cancelled` says why it does not open after all, `frozen` which
-    freezes cover it. `zone` is the one in which people read it.
+    are the seconds before the start in which moves may run; if `lead_is_open`, a plan may still
+    choose fewer. `announced` is when the bot proposes a drain, 0 if it proposes none. `cancelled`
+    says why it does not open after all, `frozen` which freezes cover it. `zone` is the one in which
+    people read it.
     """
 
     kind: Literal["window", "freeze", "request"]

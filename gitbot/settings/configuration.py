@@ -225,6 +225,16 @@ class Settings(Value):
         """Whether the file leaves the mode to the default."""
         return "mode" not in self.model_fields_set
 
+    @property
+    def manifest_folders(self) -> tuple[str, ...]:
+        """The folders of this repository that hold VM manifests."""
+        return tuple(item.path for item in self.manifests if item.repository is None)
+
+    @property
+    def scheduler_files(self) -> tuple[str, ...]:
+        """The files with configurations of kube-schedulers, sorted."""
+        return tuple(sorted({c.scheduler_config for c in self.clusters if c.scheduler_config}))
+
     def owner_name(self, namespace: str) -> str:
         """The first path of the last owner of a namespace; "" for no owner."""
         owning = self.namespace_owner(namespace)

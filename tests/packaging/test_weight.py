@@ -30,7 +30,7 @@ ROOMS = {
     "rendering": 347,
     "reports": 3_417,
     "service": 236,
-    "settings": 766,
+    "settings": 776,
     "simulation": 9_019,
     "snapshot": 2_566,
     "wiring": 1_246,

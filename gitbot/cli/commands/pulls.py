@@ -128,11 +128,10 @@ def _check_first(workspace: Workspace, pull: PullRequest) -> str:
     if pull.author == OWN_AUTHOR:
         return ""
     now, ledger = workspace.clock.now(), workspace.ledger.read()
-    can = workspace.forge.capabilities
+    can, several = workspace.forge.capabilities, len(names) > 1
     for name in names:
-        if names[1:] and not changing_intents(open_shell(workspace, name), (pull,)):
+        if several and not changing_intents(open_shell(workspace, name), (pull,)):
             continue
-        several = len(names) > 1
         if first := check_first(can, ledger, pull, cluster=name, now=now, several=several):
             return first
     return ""

@@ -52,7 +52,7 @@ def lint(
         texts = {path: files[path] for path in files if is_below(path, cluster)}
         intents, about = read_intents(texts, settings or _lenient(cluster), cluster)
         found += without_finished(about, intents, functools.partial(finished, cluster))
-        if settings is not None and any(item.scheduler_config for item in settings.clusters):
+        if settings is not None and settings.scheduler_files:
             from gitbot.workflows.core.revision import scheduler_profiles  # noqa: PLC0415 - numpy
 
             found += scheduler_profiles(files, settings, cluster)[1]
@@ -73,11 +73,7 @@ def _settings(files: Mapping[str, bytes]) -> tuple[Settings | None, tuple[Findin
 def named_paths(configuration: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The folders and the files that the configuration names."""
     settings, _ = read_settings(configuration, CONFIGURATION_FILE)
-    if settings is None:
-        return (), ()
-    folders = tuple(item.path for item in settings.manifests if item.repository is None)
-    files = {item.scheduler_config for item in settings.clusters if item.scheduler_config}
-    return folders, tuple(sorted(files))
+    return ((), ()) if settings is None else (settings.manifest_folders, settings.scheduler_files)
 
 
 def _clusters(folders: list[str], settings: Settings | None) -> list[str]:

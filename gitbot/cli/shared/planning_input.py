@@ -182,10 +182,10 @@ def _changed(
     root: Path, repository: Repository, settings: Settings, texts: Texts, before: Texts
 ) -> set[str]:
     """Paths of intents and of manifests that differ from the base's."""
-    from gitbot.workflows.core.revision import Texts, manifest_folders  # noqa: PLC0415
+    from gitbot.workflows.core.revision import Texts  # noqa: PLC0415
 
     changed = set(texts.changed_since(before))
-    for folder in manifest_folders(settings):
+    for folder in settings.manifest_folders:
         old = Texts(files=repository.read_tree(before.commit, folder))
         tree = texts.commit
         files = repository.read_tree(tree, folder) if tree else _manifests(root, folder)

@@ -193,8 +193,8 @@ class Drained:
     """The nodes of one drain: those that the plan empties, and those on which a VM stays.
 
     `together`: all of them at once, or none. If none, `could` is the largest set of nodes found
-    that a plan could empty together. `begins`: when its moves may begin, if
-    the window leaves that to the plan (seconds UTC); None: its lead says so.
+    that a plan could empty together. `begins`: when its moves may begin, if the window leaves that
+    to the plan (seconds UTC); None: its lead says so.
     """
 
     request: RequestId

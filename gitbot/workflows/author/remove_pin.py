@@ -16,7 +16,7 @@ from gitbot.model.text.wording import counted, first_of
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.author.run import open_change
 from gitbot.workflows.core.context import RunContext
-from gitbot.workflows.core.revision import INTENTS, manifest_folders
+from gitbot.workflows.core.revision import INTENTS
 
 _READ = (".yaml", ".yml", ".json")
 _GONE = (
@@ -92,7 +92,7 @@ def unpinning(
     settings = shell.read_base(base).settings
     texts = {
         path: data
-        for folder in manifest_folders(settings)
+        for folder in settings.manifest_folders
         for path, data in shell.repository.read_tree(base, f"{folder.rstrip('/')}/").items()
         if path.lower().endswith(_READ)
     }

@@ -22,7 +22,7 @@ from gitbot.workflows.check.run import Planning, check
 from gitbot.workflows.check.scope import PlanningInputs
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult
-from gitbot.workflows.core.revision import Texts, manifest_folders, read_change, texts_at
+from gitbot.workflows.core.revision import Texts, read_change, texts_at
 from gitbot.workflows.core.rights import rights_checked
 from gitbot.workflows.core.stop_conditions import forge_skew
 from gitbot.workflows.ledger.kept_plans import no_room, no_room_finding
@@ -155,7 +155,7 @@ def check_pull(
     absent = _fetch_head(shell, pull)
     if absent:
         return CheckResult(findings=absent)
-    folders = manifest_folders(shell.read_base(base_commit).settings)
+    folders = shell.read_base(base_commit).settings.manifest_folders
     before = texts_at(shell.repository, base_commit, commit=base_commit, folders=folders)
     try:
         merged = shell.repository.merge_trees(base_commit, pull.head)

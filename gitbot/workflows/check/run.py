@@ -38,7 +38,7 @@ from gitbot.workflows.core.judged_plan import (
     fault_findings,
     judge_plan,
 )
-from gitbot.workflows.core.revision import Revision, manifest_folders
+from gitbot.workflows.core.revision import Revision
 
 
 def check(
@@ -266,7 +266,7 @@ def _unknown_cluster(
 def _both_touched(changed: Iterable[str], settings: Settings, cluster: str) -> tuple[Finding, ...]:
     """Warn if a pull request edits VM manifests beside intents: that is gitbot's job."""
     paths = sorted(changed)
-    folders = manifest_folders(settings)
+    folders = settings.manifest_folders
     manifests = [
         path
         for path in paths

@@ -201,7 +201,7 @@ def pull_request_scope(scope: ClusterScope) -> CheckGoals:
 
 
 def _open_at_merge(scope: ClusterScope) -> frozenset[str]:
-    """The windows that a merge opens: new ones without schedule. What is merged has an id."""
+    """The windows that a merge opens: new ones without schedule. Merged ones are open already."""
     before = scope.before
     return frozenset(
         intent.ref.name

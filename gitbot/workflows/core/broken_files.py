@@ -26,10 +26,10 @@ class BrokenFile:
     errors: tuple[Finding, ...]
     owner: OwnerSettings
     text: bytes
-    held: bytes | None
-    held_at: str
     commit: str
     author: str
+    held: bytes | None = None
+    held_at: str = ""
 
     @property
     def path(self) -> str:

@@ -15,7 +15,7 @@ from gitbot.model.grouping import grouped
 from gitbot.model.plan.findings import Finding
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.ports.repository import Commit, Repository
-from gitbot.settings import OwnerSettings, Settings, read_settings
+from gitbot.settings import Settings, read_settings
 from gitbot.workflows.core.broken_files import BrokenFile, repaired
 from gitbot.workflows.core.revision import INTENTS, Revision, Texts
 
@@ -91,9 +91,12 @@ class _History:
         changes = self.repository.log(self.texts.commit, path=path, limit=_CHANGES)
         if not changes:
             return None
-        made = _broken(owner, errors, text, changes[0], self._author(changes[0]))
+        last = changes[0]
+        made = BrokenFile(
+            errors=errors, owner=owner, text=text, commit=last.id, author=self._author(last)
+        )
         if {item.code for item in errors} == {UNKNOWN_WINDOW}:
-            return replace(made, held=text, held_at=changes[0].id)
+            return replace(made, held=text, held_at=last.id)
         return self._holding(made, changes)
 
     def _holding(self, made: BrokenFile, changes: tuple[Commit, ...]) -> BrokenFile | None:
@@ -148,17 +151,3 @@ class _History:
     @property
     def _folder(self) -> str:
         return f"{INTENTS}{self.revision.cluster}/"
-
-
-def _broken(
-    owner: OwnerSettings, errors: tuple[Finding, ...], text: bytes, change: Commit, author: str
-) -> BrokenFile:
-    return BrokenFile(
-        errors=errors,
-        owner=owner,
-        text=text,
-        held=None,
-        held_at="",
-        commit=change.id,
-        author=author,
-    )

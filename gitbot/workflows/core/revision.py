@@ -146,8 +146,7 @@ def scheduler_files(configuration: bytes) -> tuple[str, ...]:
     if b"schedulerConfig" not in configuration:
         return ()
     settings, _ = read_settings(configuration, CONFIGURATION_FILE)
-    named = () if settings is None else settings.clusters
-    return tuple(sorted({item.scheduler_config for item in named if item.scheduler_config}))
+    return () if settings is None else settings.scheduler_files
 
 
 def scheduler_profiles(
@@ -177,10 +176,6 @@ def scheduler_profiles(
             hint=error.hint,
         )
         return None, (finding,)
-
-
-def manifest_folders(settings: Settings) -> tuple[str, ...]:
-    return tuple(item.path for item in settings.manifests if item.repository is None)
 
 
 def read_revision(
