@@ -141,7 +141,7 @@ BUGS = (
         "approved.terms.pause_reason or stopped or _node_gate",
         "approved.terms.pause_reason or _node_gate"),
     bug("I5", "what broken files stop is not asked", "workflows/core/revision_engine.py",
-        "            folders=self.stops(snapshot),\n", "", HISTORIES),
+        "            folders=self.revision.stops(snapshot),\n", "", HISTORIES),
     bug("I5", "freezes of a broken file are lost", "workflows/core/broken_files.py",
         "            found[item.path] = item.held\n", "            del found[item.path]\n",
         BROKEN_FILES),

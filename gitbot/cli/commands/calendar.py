@@ -22,10 +22,11 @@ from gitbot.cli.shared.output import document_text
 from gitbot.cli.shared.planning_input import (
     ask_ledger,
     newest_published,
+    read_here,
     same_cluster,
     texts_of,
 )
-from gitbot.cli.shared.session import pick_cluster, say, stages
+from gitbot.cli.shared.session import say, stages
 from gitbot.errors import InvalidInput, RepositoryError, SnapshotError, UsageError
 from gitbot.model.text.instants import format_instant
 from gitbot.wiring import find_root
@@ -156,18 +157,15 @@ def _time(text: str, zone: str) -> int:
 def _revision(root: Path, rev: str, cluster: str) -> Revision:
     from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
     from gitbot.reports import text  # noqa: PLC0415
-    from gitbot.wiring.workspace import shipped  # noqa: PLC0415
-    from gitbot.workflows.core.revision import Revision, read_revision  # noqa: PLC0415
+    from gitbot.workflows.core.revision import Revision  # noqa: PLC0415
 
-    read = read_revision(
-        texts_of(root, rev),
-        cluster=lambda settings: pick_cluster(settings, cluster),
-        shipped=shipped("gitbot:"),
-    )
+    read = read_here(root, texts_of(root, rev), cluster)
     findings = read.findings if isinstance(read, Revision) else read
     errors = [each for each in findings if stops(each)]
     if errors or not isinstance(read, Revision):
         raise InvalidInput(text(errors).rstrip())
+    for item in read.broken:
+        say(item.words, err=True)
     return read
 
 

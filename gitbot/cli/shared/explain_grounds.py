@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gitbot.cli.shared.options import ClusterAccess, judged_at, load_snapshot
-from gitbot.cli.shared.planning_input import ask_ledger, same_cluster, working_tree
-from gitbot.cli.shared.session import colour, pick_cluster, say
+from gitbot.cli.shared.planning_input import ask_ledger, read_here, same_cluster, working_tree
+from gitbot.cli.shared.session import colour, say
 from gitbot.errors import SnapshotError, UsageError
 from gitbot.model.progress import NO_PROGRESS, PLANNING, PlanningProgress
 from gitbot.wiring import find_root
@@ -109,8 +109,6 @@ def in_repository() -> bool:
 
 def _revision(cluster: str, *, must: bool) -> Revision | None:
     from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
-    from gitbot.wiring.workspace import shipped  # noqa: PLC0415
-    from gitbot.workflows.core.revision import read_revision  # noqa: PLC0415
 
     try:
         root = find_root(Path.cwd())
@@ -119,11 +117,7 @@ def _revision(cluster: str, *, must: bool) -> Revision | None:
             raise
         return None
     try:
-        revision = read_revision(
-            working_tree(root),
-            cluster=lambda settings: pick_cluster(settings, cluster),
-            shipped=shipped("gitbot:"),
-        )
+        revision = read_here(root, working_tree(root), cluster)
     except UsageError as error:
         if must or cluster:
             raise

@@ -334,18 +334,37 @@ def _trusted(
     repository: Repository | None, texts: Texts, asked: PlanOptions
 ) -> Revision | tuple[Finding, ...]:
     """What counts of configuration and policies; a base is read as a pass reads it."""
-    from gitbot.wiring.workspace import shipped  # noqa: PLC0415 - keeps --help quick
+    if not asked.base or repository is None:
+        return read_here(find_root(Path.cwd()), texts, asked.cluster)
     from gitbot.workflows.core.folder_reading import read_by_folder  # noqa: PLC0415
+
+    return read_by_folder(repository, texts, _reading(asked.cluster))
+
+
+def read_here(root: Path, texts: Texts, cluster: str) -> Revision | tuple[Finding, ...]:
+    """The texts. Files whose errors are on the base branch too stop only their folders."""
+    from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.core.revision import Revision  # noqa: PLC0415
+
+    reading = _reading(cluster)
+    found = reading(texts)
+    if not isinstance(found, Revision) or not any(map(stops, found.findings)):
+        return found
+    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415 - Git only where used
+    from gitbot.workflows.core.folder_reading import read_as_on  # noqa: PLC0415
+
+    return read_as_on(repository_here(root), found.settings.forge.base_branch, texts, reading)
+
+
+def _reading(cluster: str) -> Callable[[Texts], Revision | tuple[Finding, ...]]:
+    from gitbot.wiring.workspace import shipped  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.core.revision import read_revision  # noqa: PLC0415
 
-    reading = functools.partial(
+    return functools.partial(
         read_revision,
-        cluster=lambda settings: pick_cluster(settings, asked.cluster),
+        cluster=lambda settings: pick_cluster(settings, cluster),
         shipped=shipped("gitbot:"),
     )
-    if not asked.base or repository is None:
-        return reading(texts)
-    return read_by_folder(repository, texts, reading)
 
 
 def _at(repository: Repository, tree: str, *, commit: str) -> Texts:

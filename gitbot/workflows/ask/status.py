@@ -319,7 +319,7 @@ def _next(seen: CurrentState, record: RequestRecord) -> str:
 
 def _is_in_stopped_folder(seen: CurrentState, record: RequestRecord) -> bool:
     """Whether a file with errors keeps a move of the request from starting."""
-    stops = seen.base.stops(seen.problem.snapshot)
+    stops = seen.base.revision.stops(seen.problem.snapshot)
     if stops is None:
         return False
     mine = (item for item in seen.approvals.approved if item.id == record.id)

@@ -37,6 +37,7 @@ from gitbot.workflows.core.judged_plan import (
     JudgedPlan,
     fault_findings,
     judge_plan,
+    stopped_folders,
 )
 from gitbot.workflows.core.revision import Revision
 
@@ -101,6 +102,9 @@ def _planned_and_judged(
     plan, previews, more = _plan(scope, problem, work, onlooker, changed, planned=planned)
     problem, plan = without_closing_drains(problem, plan, work.goals)
     softer = downgrade_known_errors(found, scope)
+    stopped: Iterable[Finding] = ()
+    if before is None:
+        stopped = stopped_folders(revision, problem.snapshot, plan, previews, Severity.NOTE)
     made = judge_plan(
         revision,
         problem,
@@ -108,7 +112,7 @@ def _planned_and_judged(
         pull_request=pull_request,
         clock=evidence.clock,
         emptying=evidence.past.emptying,
-        findings=(*without_clockless(known), *work.findings, *softer, *more),
+        findings=(*without_clockless(known), *work.findings, *softer, *more, *stopped),
         previews=previews,
     )
     return CheckResult(

@@ -15,6 +15,7 @@ from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import MigrationRequestId, parse_request_id
 from gitbot.model.plan.constraint import Occupancy, RuleConstraint
 from gitbot.model.plan.findings import Finding
+from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import (
     EmptyNodes,
     Goal,
@@ -29,6 +30,7 @@ from gitbot.model.text.names import IntentRef
 from gitbot.model.text.wording import nearest
 from gitbot.planner import make_plan
 from gitbot.workflows.check.scope import PlanningInputs
+from gitbot.workflows.core.broken_files import FolderStops
 from gitbot.workflows.core.draining_nodes import closing_goals, drains_due, plan_beside_drains
 from gitbot.workflows.core.judged_plan import CheckResult, fault_findings, judge_plan
 from gitbot.workflows.core.revision import Revision
@@ -90,6 +92,7 @@ def judge_vm(
     )
     instances = Instances.of(evidence.snapshot)
     hot = engine.measured_rules(evidence.snapshot, now=evidence.now)
+    stops = revision.stops(evidence.snapshot)
     here = (instances[vm].node,) if vm in instances else ()
     rows = [
         *_rules(problem.rules, vm, nodes, instances),
@@ -97,17 +100,35 @@ def judge_vm(
         *_freezes(problem, vm),
         *_windows(due, evidence.now),
         *_reservations(problem),
+        *(_stopped_nodes(stops, (*here, *nodes)) if stops is not None else ()),
     ]
     if vm not in instances or not instances[vm].node:
         return VmVerdict(rows=tuple(rows))
     plan = make_plan(problem)
     to = next((move.to.node for move in plan.moves if move.vm.namespaced_name == vm), "")
     held = next((hold for hold in plan.holds if hold.vm.namespaced_name == vm), None)
-    said = f"{held.reason} [{held.code}]" if held else ""
+    said = _stopped(stops, vm, plan) if stops is not None else ""
+    said = said or (f"{held.reason} [{held.code}]" if held else "")
     faults = fault_findings(plan.faults)
     said = said or ("" if to else "; ".join(item.message for item in faults))
     until = held.until if held else 0
     return VmVerdict(rows=tuple(rows), to=to, held=said, until=until, faults=faults)
+
+
+def _stopped(stops: FolderStops, vm: NamespacedName, plan: PlacementPlan) -> str:
+    """Why a file with errors keeps the VM where it is; "" if none does."""
+    moves = (move for move in plan.moves if move.vm.namespaced_name == vm)
+    found = (stops.of_namespace(vm.namespace), *map(stops.of_move, moves))
+    return next(filter(None, found), "")
+
+
+def _stopped_nodes(stops: FolderStops, nodes: Iterable[str]) -> Iterator[IntentVerdict]:
+    """The nodes that no VM leaves or enters because of a file with errors."""
+    for node in nodes:
+        if (item := stops.by_node(node)) is not None:
+            yield IntentVerdict(
+                node=node, intent=item.path, where=item.place, says=item.reason, refuses=True
+            )
 
 
 def _rules(

@@ -56,10 +56,19 @@ class BrokenFile:
         return f"Nothing starts in {self.scope}. {held}"
 
     @property
+    def reason(self) -> str:
+        """Why something does not start."""
+        return f"{self.place} has errors, so nothing starts in {self.scope}"
+
+    @property
     def words(self) -> str:
         """File, line, error, author and effect, in one line."""
-        by = f"by {self.author} in {self.commit[:12]}"
-        return f"{self.place}: {self.errors[0].message} ({by}). {self.effect}"
+        return f"{self.place}: {self.error}. {self.effect}"
+
+    @property
+    def error(self) -> str:
+        """The first error, and who made it."""
+        return f"{self.errors[0].message} (by {self.author} in {self.commit[:12]})"
 
 
 def repaired(files: Mapping[str, bytes], broken: Iterable[BrokenFile]) -> Mapping[str, bytes]:
@@ -84,7 +93,11 @@ class FolderStops:
     labels: Mapping[str, Mapping[str, str]]
 
     def of_move(self, move: Move) -> str:
-        """Why a move must not start; "" if it may.
+        """Why a move must not start; "" if it may."""
+        return _reason(self.by_move(move))
+
+    def by_move(self, move: Move) -> BrokenFile | None:
+        """The file because of which a move must not start.
 
         A move that is not pinned to a node may land on each of its allowed nodes.
         """
@@ -94,16 +107,27 @@ class FolderStops:
             if item.owner.owns(move.vm.namespace) or any(
                 self._owns(item, NodeRef(node=node, zone=zone)) for node, zone in zones.items()
             ):
-                return _reason(item)
-        return self.of_intent(move.intent)
+                return item
+        return self._by_intent(move.intent)
 
     def of_node(self, node: str) -> str:
         """Why a node must not leave service; "" if it may."""
+        return _reason(self.by_node(node))
+
+    def by_node(self, node: str) -> BrokenFile | None:
         where = NodeRef(node=node, zone="")
-        return next((_reason(item) for item in self.broken if self._owns(item, where)), "")
+        return next((item for item in self.broken if self._owns(item, where)), None)
+
+    def of_namespace(self, namespace: str) -> str:
+        """Why no VM of a namespace moves; "" if they may."""
+        found = (item for item in self.broken if item.owner.owns(namespace))
+        return _reason(next(found, None))
 
     def of_intent(self, ref: IntentRef) -> str:
         """Why an intent starts nothing (its namespace, file, or window's file); "" if it may."""
+        return _reason(self._by_intent(ref))
+
+    def _by_intent(self, ref: IntentRef) -> BrokenFile | None:
         files = {ref.file}
         if (found := self.intents.by_id(ref.id)) is not None:
             files.add(found.ref.file)
@@ -113,13 +137,13 @@ class FolderStops:
             files.add(window[0].ref.file)
         for item in self.broken:
             if item.path in files or (ref.namespace and item.owner.owns(ref.namespace)):
-                return _reason(item)
-        return ""
+                return item
+        return None
 
     def _owns(self, item: BrokenFile, where: NodeRef) -> bool:
         labels = self.labels.get(where.node, {})
         return item.owner.owns_node(where.node, where.zone or labels.get(ZONE, ""), labels)
 
 
-def _reason(item: BrokenFile) -> str:
-    return f"{item.place} has errors, so nothing starts in {item.scope}"
+def _reason(item: BrokenFile | None) -> str:
+    return item.reason if item is not None else ""

@@ -38,6 +38,23 @@ def read_by_folder(
     return _repaired(repository, texts, found, read) or found
 
 
+def read_as_on(
+    repository: Repository, branch: str, texts: Texts, read: Read
+) -> Revision | tuple[Finding, ...]:
+    """As `read_by_folder`, for texts beside a branch: only errors that it has stop a folder."""
+    found = read(texts)
+    tip = repository.resolve(f"origin/{branch}") or repository.resolve(branch)
+    if tip is None:
+        return found
+    by_folder = read_by_folder(repository, replace(texts, commit=tip), read)
+    broken = by_folder.broken if isinstance(by_folder, Revision) else ()
+    if not isinstance(by_folder, Revision) or any(
+        repository.read_blob(tip, item.path) != item.text for item in broken
+    ):
+        return found
+    return replace(by_folder, commit=texts.commit) if broken else found
+
+
 def _repaired(
     repository: Repository, texts: Texts, revision: Revision, read: Read
 ) -> Revision | None:

@@ -75,7 +75,7 @@ def judge_plan(
     *,
     pull_request: int = 0,
     findings: Iterable[Finding] = (),
-    previews: Iterable[Preview] = (),
+    previews: Sequence[Preview] = (),
     clock: int | None = None,
     emptying: Collection[str] = (),
 ) -> JudgedPlan:
@@ -90,13 +90,13 @@ def judge_plan(
     labels = label_findings(manifests, problem.snapshot, windows.union(emptying))
     own = {*replay(problem, plan), *rule_findings(plan), *worse_losses(losses), *labels}
     own |= {*fault_findings(plan.faults), *once_there(problem, plan)}
+    own |= {*stopped_folders(revision, problem.snapshot, plan, previews, Severity.WARNING)}
     found = tuple(sorted({*findings, *verdict.findings, *own}, key=sort_key))
-    expires_at = clock + revision.settings.plan_expiry
     diff = placement_diff(
         plan,
         snapshot=problem.snapshot,
         digest=digest,
-        expires_at=expires_at,
+        expires_at=clock + revision.settings.plan_expiry,
         now=clock,
         bandwidth=problem.bandwidth,
         findings=found,
@@ -111,7 +111,7 @@ def judge_plan(
         plan=plan,
         snapshot=problem.snapshot,
         digest=digest,
-        expires_at=expires_at,
+        expires_at=diff.expires_at,
         document=_document(revision, plan, objects, diff),
         manifests=manifests,
         verdict=verdict,
@@ -274,6 +274,33 @@ def fault_findings(faults: Iterable[PlannerFault], what: str = PLAN_WITHOUT) -> 
         )
         for fault in faults
     )
+
+
+def stopped_folders(
+    revision: Revision,
+    snapshot: ClusterSnapshot,
+    plan: PlacementPlan,
+    previews: Iterable[Preview],
+    severity: Severity,
+) -> Iterator[Finding]:
+    """Broken files of the base branch: as warnings those that stop a move, as notes the others."""
+    stops = revision.stops(snapshot)
+    if stops is None:
+        return
+    moves = (*plan.moves, *(move for preview in previews for move in preview.plan.moves))
+    stopping = [stops.by_move(move) for move in moves]
+    for item in revision.broken:
+        if (item in stopping) is not (severity is Severity.WARNING):
+            continue
+        yield Finding(
+            code="check/folder-stopped",
+            severity=severity,
+            message=f"has errors on the base branch: {item.error}. Nothing starts in {item.scope}",
+            file=item.path,
+            line=item.errors[0].line,
+            column=item.errors[0].column,
+            hint="repair the file, or remove it",
+        )
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from gitbot.intents import UNKNOWN_WINDOW, IntentSet, is_below, read_intents
+from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.model.caches import IdentityCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.scheduler_profile import SchedulerProfiles
@@ -15,7 +16,7 @@ from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.policy import PolicyRunner, PolicySet, misdirected, pack_of, read_policies
 from gitbot.ports.repository import Repository
 from gitbot.settings import Settings, read_settings
-from gitbot.workflows.core.broken_files import BrokenFile, repaired
+from gitbot.workflows.core.broken_files import BrokenFile, FolderStops, repaired
 
 INTENTS = "intents/"
 POLICIES = "policies/"
@@ -94,6 +95,13 @@ class Revision:
         if self.profiles is None or snapshot.profiles is not None:
             return snapshot
         return _scheduled(snapshot, self.profiles)
+
+    def stops(self, snapshot: ClusterSnapshot) -> FolderStops | None:
+        """What the broken files stop; None without one."""
+        if not self.broken:
+            return None
+        labels = {name_of(node).name: labels_of(node) for node in snapshot.of("Node")}
+        return FolderStops(broken=self.broken, intents=self.intents, labels=labels)
 
     def has_broken(self, file: str) -> bool:
         return any(item.path == file for item in self.broken)

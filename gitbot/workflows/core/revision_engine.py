@@ -37,7 +37,7 @@ from gitbot.intents.compile import (
     opening_of,
 )
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
+from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import (
@@ -57,7 +57,6 @@ from gitbot.model.text.names import IntentRef
 from gitbot.published import PlanDocument
 from gitbot.rendering import migration_manifest
 from gitbot.settings import Settings
-from gitbot.workflows.core.broken_files import FolderStops
 from gitbot.workflows.core.judged_plan import migration_context
 from gitbot.workflows.core.policy_recheck import PolicyRecheck
 from gitbot.workflows.core.revision import Revision
@@ -292,15 +291,8 @@ class RevisionEngine:
             unsent=unsent,
             unanswered=unanswered,
             denied=denials.groups(approved),
-            folders=self.stops(snapshot),
+            folders=self.revision.stops(snapshot),
         )
-
-    def stops(self, snapshot: ClusterSnapshot) -> FolderStops | None:
-        """What the broken files of the revision stop; None if it has none."""
-        if not self.revision.broken:
-            return None
-        labels = {name_of(node).name: labels_of(node) for node in snapshot.of("Node")}
-        return FolderStops(broken=self.revision.broken, intents=self.intents, labels=labels)
 
     def _drained(
         self, plan: PlacementPlan, snapshot: ClusterSnapshot, now: int

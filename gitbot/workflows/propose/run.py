@@ -346,7 +346,7 @@ def _judged(run: ProposeRun, concern: Concern) -> JudgedPlan | ConcernReport:
 
 
 def _process_concern(run: ProposeRun, concern: Concern) -> ConcernReport:
-    stops = run.base.stops(run.sources.problem.snapshot)
+    stops = run.base.revision.stops(run.sources.problem.snapshot)
     if why := stops.of_intent(concern.intent) if stops is not None else "":
         return ConcernReport(concern=concern.name, action=Did.WAITING, reason=why)
     judged = _judged(run, concern)
