@@ -39,8 +39,8 @@ def unmet_terms(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterato
 
 def unmet_vms(snapshot: ClusterSnapshot) -> frozenset[NamespacedName]:
     """The VMs with a required term that does not hold where they run."""
-    found = misplaced(snapshot, placed_pods(snapshot))
-    return frozenset(each.placed.vm for each in found if each.placed.vm and not each.weight)
+    found = misplaced(snapshot, placed_pods(snapshot), wishes=False)
+    return frozenset(each.placed.vm for each in found if each.placed.vm)
 
 
 def _unmet(item: Misplacement) -> AuditFinding:

@@ -80,14 +80,16 @@ def placed_pods(snapshot: ClusterSnapshot) -> Iterator[PlacedPod]:
             yield PlacedPod(pod=other, node=other.node, own=(name,), obj=obj)
 
 
-def misplaced(snapshot: ClusterSnapshot, pods: Iterable[PlacedPod]) -> Iterator[Misplacement]:
-    """The placed pods whose own terms their node does not satisfy."""
+def misplaced(
+    snapshot: ClusterSnapshot, pods: Iterable[PlacedPod], *, wishes: bool = True
+) -> Iterator[Misplacement]:
+    """The placed pods whose own terms their node does not satisfy; also wishes, if asked."""
     judge = _PlacedJudge(World.of(snapshot))
     for placed in pods:
         pod = placed.pod
         for rejection in judge.rejections(placed, pod.affinity, pod.spread):
             yield Misplacement(placed=placed, rejection=rejection)
-        for plugin, weight, affinity, spread in _wishes(pod):
+        for plugin, weight, affinity, spread in _wishes(pod) if wishes else ():
             for rejection in judge.rejections(placed, affinity, spread):
                 if rejection.plugin == plugin:
                     yield Misplacement(placed=placed, rejection=rejection, weight=weight)

@@ -118,6 +118,10 @@ class ProposalSettings(Value):
         description="How long a breach must stand before its healing is proposed; four times as "
         "long if the rule is Preferred.",
     )
+    own_terms: Literal["Propose", "Report"] = Field(
+        default="Propose",
+        description="Whether gitbot proposes to heal required terms in VMs' own specs.",
+    )
     max_open: Share = Field(default=10, description="Open pull requests of the bot at once.")
     per_vm_cooldown: DurationOrZero = Field(
         default=86_400, description="How long a VM that gitbot moved is left alone."

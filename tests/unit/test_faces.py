@@ -27,6 +27,7 @@ ROOMS = {
         "audit_placement explanation failure.node_loss failure.resilience load.measures "
         "load.ranking moves.copies moves.instances moves.migration_state moves.under_way "
         "replay.replay "
+        "rules.broken_terms "
         "rules.companions rules.contradiction rules.domains rules.load_relief rules.placement_rule "
         "rules.rule_parts rules.vm_spec_rules rules.worsening rules.zone_anti_affinity "
         "scheduler.cluster_facts scheduler.filters.node_unschedulable scheduler.profiles "

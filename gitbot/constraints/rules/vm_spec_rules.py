@@ -49,7 +49,7 @@ def _own_rules(snapshot: ClusterSnapshot) -> tuple[PlacementRule, ...]:
     asking = [item for item in instances.values() if item.node and _asks(item)]
     if not asking:
         return ()
-    maker = _Maker(instances, World.of(snapshot))
+    maker = OwnTerms(instances, World.of(snapshot))
     classes = grouped((maker.class_of(item), item.name) for item in asking)
     rules = [maker.rule(wanted, vms) for wanted, vms in classes.items()]
     return tuple(sorted((rule for rule in rules if rule.parts), key=lambda rule: rule.ref))
@@ -67,7 +67,9 @@ def _asks(item: Instance) -> bool:
     return bool(near) or any(one.get("whenUnsatisfiable") != "ScheduleAnyway" for one in spread)
 
 
-class _Maker:
+class OwnTerms:
+    """The terms of running VMs, with what each matches by the labels of launcher pods."""
+
     def __init__(self, instances: Instances, world: World) -> None:
         self._instances, self._world = instances, world
         self._labels: dict[NamespacedName, Mapping[str, str]] = {
@@ -132,7 +134,7 @@ class _Maker:
         self, terms: tuple[AffinityTerm, ...], vms: tuple[NamespacedName, ...]
     ) -> AffinityPart:
         """Companions must match every term, as in the scheduler's filter."""
-        found = [self._matching(term) for term in terms]
+        found = [self.matching(term) for term in terms]
         company = tuple(
             Peers(
                 topology_key=each.topology_key,
@@ -148,7 +150,7 @@ class _Maker:
             first=frozenset(vms) & company[0].vms,
         )
 
-    def _matching(self, term: AffinityTerm) -> Peers:
+    def matching(self, term: AffinityTerm) -> Peers:
         if term not in self._peers:
             spaces, standing = self._instances.reached(term), self._instances.standing_by_label
             self._peers[term] = Peers(

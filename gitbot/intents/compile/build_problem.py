@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.broken_terms import broken_terms
 from gitbot.constraints.rules.vm_spec_rules import own_rules
 from gitbot.constraints.scheduler.profiles import profiles_of
 from gitbot.intents.compile.heals import compile_heal
@@ -22,7 +23,7 @@ from gitbot.model.cluster.load import MAX_AGE, NO_LOAD, PERCENT, PRESSURE_LIMIT,
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Finding, Severity, sort_key
 from gitbot.model.plan.problem import Goal, HealRule, Limits, PlacementProblem, Reservation
-from gitbot.model.text.names import IntentRef
+from gitbot.model.text.names import VM_PLACES, IntentRef
 from gitbot.settings import Settings
 
 
@@ -90,7 +91,7 @@ def build_problem(
         cluster=cluster,
         now=now,
         snapshot=snapshot,
-        rules=(*rules, *_relief(intents, snapshot, load, wanted), *own_rules(snapshot)),
+        rules=(*rules, *_healed(intents, snapshot, load, wanted), *own_rules(snapshot)),
         goals=wanted,
         limits=effective_limits(
             configured.limits.value if configured is not None else Limits(), snapshot
@@ -111,14 +112,17 @@ def build_problem(
     return problem, tuple(sorted(findings, key=sort_key))
 
 
-def _relief(
+def _healed(
     intents: IntentSet, snapshot: ClusterSnapshot, load: ClusterLoad, goals: Iterable[Goal]
 ) -> tuple[RuleConstraint, ...]:
-    """The measured rules that the goals heal: what is measured changes no other plan."""
-    healed = {goal.rule.id for goal in goals if isinstance(goal, HealRule)}
-    if not any(is_measured(goal.rule) for goal in goals if isinstance(goal, HealRule)):
-        return ()
-    return tuple(rule for rule in measured_rules(intents, snapshot, load) if rule.ref.id in healed)
+    """The measured rules and the broken terms that the goals heal: they change no other plan."""
+    healed = {goal.rule.id: goal.rule for goal in goals if isinstance(goal, HealRule)}
+    found: list[RuleConstraint] = []
+    if any(is_measured(rule) for rule in healed.values()):
+        found += measured_rules(intents, snapshot, load)
+    if any(rule.kind == VM_PLACES for rule in healed.values()):
+        found += broken_terms(snapshot)
+    return tuple(rule for rule in found if rule.ref.id in healed)
 
 
 def _missing_rights_finding(snapshot: ClusterSnapshot) -> Iterator[Finding]:

@@ -15,6 +15,9 @@ LIMIT_HARD_ANTI_AFFINITY = "LimitPodHardAntiAffinityTopology"
 """The admission plugin that allows required anti-affinity by hostname only."""
 VM_TERMS = "VirtualMachineInstance"
 """The kind in the ref of a rule from VMs' own specs; the name is that of the first VM."""
+VM_PLACES = "VirtualMachine"
+"""The same for terms of VMs that are rules only while they are broken."""
+OWN_TERMS = (VM_PLACES, VM_TERMS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -41,7 +44,7 @@ class IntentRef:
     @property
     def of_vm(self) -> bool:
         """Whether it refers to requirements in the specs of VMs, and not to an intent."""
-        return self.kind == VM_TERMS
+        return self.kind in OWN_TERMS
 
     @property
     def where(self) -> str:

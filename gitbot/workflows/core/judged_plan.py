@@ -245,7 +245,7 @@ def rule_findings(plan: PlacementPlan) -> tuple[Finding, ...]:
             + "; ".join(rule.after_messages),
             file=rule.intent.file,
             line=rule.intent.line,
-            hint="gitbot heals rules of intents; this one stands in the VMs' own specs"
+            hint="gitbot proposes a healing if its VMs can move: `gitbot explain` shows where to"
             if rule.intent.of_vm
             else "`gitbot plan` shows what heals it, or why nothing does",
         )

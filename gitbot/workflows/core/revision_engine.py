@@ -53,7 +53,7 @@ from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Goal, MoveVms, PlacementProblem, Reservation
 from gitbot.model.text.instants import Interval
-from gitbot.model.text.names import IntentRef
+from gitbot.model.text.names import OWN_TERMS, IntentRef
 from gitbot.published import PlanDocument
 from gitbot.rendering import migration_manifest
 from gitbot.settings import Settings
@@ -99,6 +99,8 @@ class RevisionEngine:
                 return self._drain_terms(occurrence, plan, now)
             case ReturnId(occurrence=occurrence):
                 return Terms(reason="Maintenance", window=occurrence.window)
+            case HealId(kind=kind) if kind in OWN_TERMS:
+                return Terms(reason="Healing")
             case HealId(namespace=namespace, kind=kind, name=name):
                 intent = self.intents.find(kind, name, namespace)
                 void = "" if intent is None else _edited(intent, plan)

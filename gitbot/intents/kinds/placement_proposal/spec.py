@@ -8,13 +8,14 @@ from pydantic_core import PydanticKnownError
 from gitbot.documents.fields import Instant, Text, Value
 from gitbot.intents.kinds.table import TABLE
 from gitbot.intents.spec_fields import UNIQUE, Digest, IntentName, Labels, Name, Namespace
+from gitbot.model.text.names import OWN_TERMS
 
 Count = Annotated[int, Field(ge=0, le=10**9)]
 
 
 def _kinds() -> list[str]:
     """The kinds for which a proposal may carry moves."""
-    return [kind.name for kind in TABLE.values() if kind.moves]
+    return [*(kind.name for kind in TABLE.values() if kind.moves), *OWN_TERMS]
 
 
 def _check_kind(name: str) -> str:
@@ -29,7 +30,7 @@ def _add_kinds(schema: dict[str, Any]) -> None:
 
 
 class ProposedIntent(Value):
-    """The intent that the moves are for."""
+    """The intent that the moves are for, or the VM whose own terms they heal."""
 
     kind: Annotated[str, AfterValidator(_check_kind)] = Field(
         description="Kind of the intent.", json_schema_extra=_add_kinds

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from gitbot.constraints.rules.broken_terms import broken_terms
+from gitbot.constraints.rules.vm_spec_rules import own_rules
 from gitbot.intents import Healing
 from gitbot.model.ledger.request_id import HealId
-from gitbot.model.plan.constraint import Breach
+from gitbot.model.plan.constraint import Breach, RuleConstraint
 from gitbot.model.plan.problem import HealRule, Request
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.names import IntentRef
@@ -19,7 +23,11 @@ WISH = 4  # times as long as for a Required rule
 
 
 def heals(sources: ConcernSources) -> list[Concern]:
-    """One for each broken rule that gitbot may heal."""
+    """One for each broken rule that gitbot may heal, those in VMs' own specs included."""
+    return [*_heals_of_intents(sources), *_heals_of_terms(sources)]
+
+
+def _heals_of_intents(sources: ConcernSources) -> list[Concern]:
     concerns = []
     for intent, healing in sources.base.healing_rules():
         breaches = breaches_of(sources, intent.ref, required=healing.required)
@@ -41,6 +49,39 @@ def heals(sources: ConcernSources) -> list[Concern]:
             )
         )
     return concerns
+
+
+def _heals_of_terms(sources: ConcernSources) -> Iterator[Concern]:
+    """Broken terms of VMs' own. A VM in a breach of an intent is healed as that intent says."""
+    proposals = sources.base.settings.proposals
+    if proposals.own_terms == "Report":
+        return
+    snapshot = sources.problem.snapshot
+    taken = {
+        vm
+        for intent, healing in sources.base.healing_rules()
+        for breach in breaches_of(sources, intent.ref, required=healing.required)
+        for vm in breach.vms
+    }
+    for rule in (*broken_terms(snapshot), *own_rules(snapshot)):
+        breaches = _at_rest(sources, (rule,))
+        vms = {vm for breach in breaches for vm in breach.vms}
+        planned = HealId.of(rule.ref)
+        if all(taken.intersection(breach.vms) for breach in breaches):
+            continue
+        taken |= vms
+        if _heal_in_flight(sources, planned):
+            continue
+        seen = sorted((breach.key, breach.amount) for breach in breaches)
+        request = numbered(sources, Request(id=planned, intent=rule.ref))
+        yield Concern(
+            name=heal_concern(rule.ref),
+            intent=rule.ref,
+            goal=HealRule(request=request, rule=rule.ref),
+            observation=digest([planned, [list(item) for item in seen]]),
+            why=f"heal what {rule.ref.namespaced} asks in its own spec: {breaches[0].message}",
+            stabilize=proposals.stabilize,
+        )
 
 
 def _patience(healing: Healing, stabilize: int) -> int:
@@ -67,8 +108,14 @@ def breaches_of(sources: ConcernSources, ref: IntentRef, *, required: bool) -> t
 
     For a Required rule only the hard part counts: its preferred terms heal nothing.
     """
+    return _at_rest(
+        sources,
+        [rule for rule in sources.rules.get(ref.id, ()) if rule.required or not required],
+    )
+
+
+def _at_rest(sources: ConcernSources, rules: Sequence[RuleConstraint]) -> tuple[Breach, ...]:
     facts = sources.facts
-    rules = [rule for rule in sources.rules.get(ref.id, ()) if rule.required or not required]
     members = sorted({vm for rule in rules for vm in rule.members})
     occupancy = {vm: frozenset({node}) for vm in members if (node := facts.node_of(vm))}
     return tuple(breach for rule in rules for breach in rule.breaches(occupancy))
