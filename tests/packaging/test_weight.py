@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 9_710,
     "audit": 2_173,
     "calendar": 1_533,
-    "cli": 9_543,
+    "cli": 9_550,
     "constraints": 11_543,
     "documents": 2_506,
     "errors": 113,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_566,
     "wiring": 1_246,
-    "workflows": 16_674,
+    "workflows": 16_700,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from gitbot.calendar import format_duration, local_text
+from gitbot.execution.request_records import RequestState
 from gitbot.reports import Paint, Style, escape
 
 if TYPE_CHECKING:
@@ -181,10 +182,16 @@ def _pull(result: StatusResult, pull: PullRequest, by: str = "") -> str:
 
 
 def _openings(result: StatusResult, *, wide: bool) -> Iterator[str]:
-    shown = result.openings if wide else result.openings[:_OPENINGS]
+    ahead = [item for item in result.openings if not _is_done(item, result.now)]
+    shown = ahead if wide else ahead[:_OPENINGS]
     yield from (_opening(item) for item in shown)
-    if len(shown) < len(result.openings):
-        yield f"and {len(result.openings) - len(shown)} more (-o wide)"
+    if len(shown) < len(ahead):
+        yield f"and {len(ahead) - len(shown)} more (-o wide)"
+
+
+def _is_done(item: NextOpening, now: int) -> bool:
+    """Whether the opening has begun and its nodes are empty: that is said of the nodes."""
+    return item.state == RequestState.SUCCEEDED and item.open.start <= now
 
 
 def _opening(item: NextOpening) -> str:

@@ -33,7 +33,7 @@ from gitbot.workflows.core.stop_conditions import (
     observe_mode_reason,
 )
 from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
-from gitbot.workflows.propose import Away, away_from_home, not_planned
+from gitbot.workflows.propose import Away, away_from_home, has_unproposed, not_planned
 
 _FAILED = (RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED)
 RECENT = 86_400  # seconds for which a finished request stays on the list
@@ -206,10 +206,7 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         pulls=pulls,
         people=people,
         before_merge=before_merge(shell, seen, pulls, people, records.values()),
-        refused=tuple(
-            f"pull request {item.pull_request}: {item.reason}; next: gitbot propose"
-            for item in seen.approvals.refused
-        ),
+        refused=_refused(shell, seen, pulls),
         owners=tuple(_unconsented(approved)),
         exceptions=exceptions(seen, opened),
         movers=movers_beside(seen, nodes),
@@ -219,6 +216,16 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         not_read=seen.unread,
         zone=seen.base.revision.zone or "UTC",
     )
+
+
+def _refused(
+    shell: RunContext, seen: CurrentState, pulls: tuple[PullRequest, ...]
+) -> tuple[str, ...]:
+    """Each merge that approved nothing, with the command that proposes again what is still due."""
+    refused = seen.approvals.refused
+    due = refused and not seen.unread and has_unproposed(shell, seen, pulls)
+    then = "; next: gitbot propose" if due else ""
+    return tuple(f"pull request {item.pull_request}: {item.reason}{then}" for item in refused)
 
 
 def _unconsented(approved: Iterable[Approved]) -> Iterator[Unconsented]:

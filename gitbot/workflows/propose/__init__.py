@@ -3,7 +3,8 @@
 `propose` looks at the cluster, finds the concerns (`concerns/`: drains, returns, healings,
 requests, unfinished rests), plans each alone, and opens, renews or closes its pull request.
 `check_proposal` plans one of these again, `not_planned` lists the requests without an approved plan
-for `status`, `away_from_home` the VMs that a maintenance moved away; none of them writes.
+for `status`, `has_unproposed` says whether `propose` has something to do, `away_from_home` lists
+the VMs that a maintenance moved away; none of them writes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from gitbot.workflows.propose.concerns import (
     ended_at,
     heal_concern,
 )
-from gitbot.workflows.propose.run import ProposeResult, check_proposal, not_planned, propose
+from gitbot.workflows.propose.run import (
+    ProposeResult,
+    check_proposal,
+    has_unproposed,
+    not_planned,
+    propose,
+)
 
 __all__ = [
     "Away",
@@ -27,6 +34,7 @@ __all__ = [
     "check_proposal",
     "concern_name",
     "ended_at",
+    "has_unproposed",
     "heal_concern",
     "not_planned",
     "propose",

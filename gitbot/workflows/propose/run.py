@@ -491,6 +491,17 @@ def not_planned(
     return tuple(sorted(found, key=lambda item: item.request))
 
 
+def has_unproposed(shell: RunContext, seen: CurrentState, pulls: tuple[PullRequest, ...]) -> bool:
+    """Whether `gitbot propose` finds a concern without an open pull request and can plan it."""
+    branches = {pull.branch for pull in pulls}
+    names = [item.name for item in find_concerns(ConcernSources.of(seen))]
+    return any(
+        concern_branch(shell.cluster_name, name) not in branches
+        and not fold_concern(seen.ledger, cluster=shell.cluster_name, concern=name).no_plan
+        for name in names
+    )
+
+
 def check_proposal(shell: RunContext, pull: PullRequest) -> CheckResult:
     """The check of gitbot's own open pull request: its plan as gitbot would make it now."""
     ledger = shell.ledger_store.read()

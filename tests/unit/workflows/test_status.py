@@ -57,6 +57,16 @@ def test_a_merge_that_approved_nothing_is_named_with_its_reason() -> None:
     )
 
 
+def test_a_merge_that_approved_nothing_names_no_command_that_stays_silent() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    story.port.sleep(86_401)
+    story.merge()
+    story.commit(db=None)
+    assert [item.action for item in propose(story.shell).concerns] == []
+    assert "next: gitbot propose" not in shown(story)
+
+
 def test_what_is_merged_and_not_yet_applied_names_the_next_command() -> None:
     story = Story.begin(db=RULE)
     propose(story.shell)
@@ -231,6 +241,21 @@ def test_the_next_opening_of_a_drain_names_the_command_that_helps() -> None:
     story.cluster.settle()
     (opening,) = status(story.shell).openings
     assert opening.next_command == "gitbot explain --window firmware"
+
+
+def test_an_opening_whose_drain_has_succeeded_is_not_ahead() -> None:
+    story = Story.begin()
+    soon = format_instant(story.port.now() + 600)[:16]
+    schedule = f'  schedule: {{start: "{soon}", timeZone: UTC, duration: PT4H}}\n'
+    story.commit(drain=DRAIN + schedule)
+    propose(story.shell)
+    story.merge()
+    assert "Next openings:" in shown(story)
+    story.port.sleep(700)
+    apply(story.shell)
+    (opening,) = status(story.shell).openings
+    assert opening.state == "succeeded"
+    assert "Next openings:" not in shown(story)
 
 
 def test_an_opening_without_a_vm_to_move_has_nothing_to_propose() -> None:
