@@ -6,6 +6,8 @@ from gitbot.kubernetes.labels import MANAGED_BY
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, labels_of
 
 SCHEDULABLE = "kubevirt.io/schedulable"
+HEARTBEAT = "kubevirt.io/heartbeat"
+"""Annotation of a node: when its virt-handler last answered, each one or two minutes."""
 APP = "kubevirt.io"
 CREATED_BY = "kubevirt.io/created-by"
 DOMAIN = "kubevirt.io/domain"

@@ -3,19 +3,29 @@
 Without them the VMIM is created, waits for the node and fails. Kubernetes marks a node whose
 kubelet is silent with condition Ready and a taint; virt-controller sets the label
 kubevirt.io/schedulable to false if the heartbeat of its virt-handler is older than five minutes
-(KubeVirt, pkg/virt-controller/watch/node/node.go).
+(KubeVirt, pkg/virt-controller/watch/node/node.go). virt-handler itself does so when it stops, and
+when it starts until its device plugins are ready (pkg/virt-handler/heartbeat/heartbeat.go).
 """
 
 from __future__ import annotations
 
-from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of, name_of
-from gitbot.kubevirt.names import SCHEDULABLE
+from gitbot.kubernetes.objects import (
+    KubernetesObject,
+    annotations_of,
+    at,
+    condition_of,
+    labels_of,
+    name_of,
+)
+from gitbot.kubevirt.names import HEARTBEAT, SCHEDULABLE
 from gitbot.model.text.instants import format_instant, parse_instant
 
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 _TAINTS = {"Unknown": _UNREACHABLE, "False": "node.kubernetes.io/not-ready"}
 """What the node lifecycle controller taints a node with, by the status of its condition Ready."""
 
+
+_PATIENCE = 300  # seconds, pkg/virt-controller/watch/node/node.go
 
 POD_GOES = (
     "Kubernetes has deleted it, and then its node answers, is removed, or has taint "
@@ -35,8 +45,28 @@ def silence_of(node: KubernetesObject, pod: KubernetesObject | None = None) -> s
         then = f"; Kubernetes deletes its pod at {format_instant(ends)}" if ends else ""
         return f"its node {name} {lost}{then}"
     if labels_of(node).get(SCHEDULABLE) == "false":
-        return f"virt-handler of its node {name} does not answer: label {SCHEDULABLE} is false"
+        beaten = _heartbeat_of(node)
+        since = f" since {format_instant(beaten)}" if beaten else ""
+        return (
+            f"virt-handler of its node {name} does not answer{since}: label {SCHEDULABLE} is false"
+        )
     return ""
+
+
+def handler_is_lost_at(node: KubernetesObject) -> int:
+    """When KubeVirt gives up a silent virt-handler (seconds UTC); 0 if that is not known.
+
+    Until then it may only be restarting.
+    """
+    beaten = _heartbeat_of(node) if labels_of(node).get(SCHEDULABLE) == "false" else 0
+    return beaten + _PATIENCE if beaten else 0
+
+
+def _heartbeat_of(node: KubernetesObject) -> int:
+    try:
+        return parse_instant(str(annotations_of(node).get(HEARTBEAT, "")))
+    except ValueError:  # a dump may have anything there
+        return 0
 
 
 def lost_of(node: KubernetesObject) -> str:

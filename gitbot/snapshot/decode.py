@@ -13,6 +13,7 @@ import msgspec
 
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.kubevirt.names import HEARTBEAT, SCHEDULABLE
 from gitbot.snapshot.field_tree import ANNOTATION_PREFIXES, ANNOTATIONS, HOOK_SIDECARS
 from gitbot.snapshot.structs import (
     API_VERSIONS,
@@ -141,7 +142,10 @@ def filter_annotations(kind: str, items: list[Any]) -> None:
     for path in annotated_paths(kind):
         for metadata in holders(items, path[:-1]):
             if metadata.annotations is not None:
-                metadata.annotations = _kept_annotations(metadata.annotations) or None
+                found = _kept_annotations(metadata.annotations)
+                if HEARTBEAT in found and (metadata.labels or {}).get(SCHEDULABLE) != "false":
+                    del found[HEARTBEAT]  # else each node would change every minute
+                metadata.annotations = found or None
 
 
 def _kept_annotations(annotations: Mapping[str, Any]) -> dict[str, Any]:

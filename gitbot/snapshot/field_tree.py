@@ -13,6 +13,8 @@ from enum import Enum
 from types import GenericAlias
 from typing import Any, TypeAlias
 
+from gitbot.kubevirt.names import HEARTBEAT
+
 
 class FieldTreatment(Enum):
     """How a branch is decoded and stored."""
@@ -72,6 +74,7 @@ ANNOTATIONS = frozenset(
         HOOK_SIDECARS,
         "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity",
         "argocd.argoproj.io/tracking-id",
+        HEARTBEAT,  # only of nodes whose virt-handler is silent: it changes every minute
         "descheduler.alpha.kubernetes.io/evict",
         "descheduler.alpha.kubernetes.io/eviction-in-progress",
         "descheduler.alpha.kubernetes.io/prefer-no-eviction",

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gitbot.kubevirt.names import HEARTBEAT
 from gitbot.model.cluster.cluster import KINDS
 from gitbot.snapshot import from_objects, read_snapshot, write_snapshot
 from gitbot.snapshot.decode import plain_json, prune
@@ -32,7 +33,7 @@ VALUE = st.recursive(
     max_leaves=4,
 )
 ANNOTATION = st.sampled_from(
-    [*sorted(ANNOTATIONS - {HOOK_SIDECARS}), "placement.gitbot.dev/request"]
+    [*sorted(ANNOTATIONS - {HEARTBEAT, HOOK_SIDECARS}), "placement.gitbot.dev/request"]
 )
 PLACES = st.dictionaries(ANNOTATION, TEXT, min_size=1, max_size=2)
 QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])

@@ -21,7 +21,7 @@ ROOMS = {
     "execution": 3_604,
     "intents": 5_804,
     "kubernetes": 507,
-    "kubevirt": 3_089,
+    "kubevirt": 3_121,
     "model": 3_729,
     "planner": 7_938,
     "policy": 4_100,
@@ -32,7 +32,7 @@ ROOMS = {
     "service": 236,
     "settings": 780,
     "simulation": 9_019,
-    "snapshot": 2_566,
+    "snapshot": 2_573,
     "wiring": 1_246,
     "workflows": 16_700,
 }

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.kubevirt.names import HEARTBEAT, SCHEDULABLE
 from tests.doubles.problems import node, vm
 from tests.unit.cli.desk import Said, typed
 from tests.unit.cli.test_field_plans import ASKED, CONFIGURATION, DRAIN, HEAD, MOVE, migration
@@ -129,3 +130,21 @@ def test_no_end_is_said_for_a_pod_that_kubernetes_does_not_delete_in_time(
 ) -> None:
     objects = silent("2026-12-06T20:59:30Z", key=key, seconds=seconds)
     assert holds(*objects) == {"db": ("source-unreachable", "")}
+
+
+@pytest.mark.parametrize(
+    ("heartbeat", "until"),
+    [
+        ("2026-12-06T20:59:30Z", "2026-12-06T21:04:30Z"),
+        ("2026-12-06T20:55:00Z", ""),
+        ("yesterday", ""),
+    ],
+)
+def test_a_virt_handler_that_restarts_is_waited_for(heartbeat: str, until: str) -> None:
+    quiet = node("n1", labels={SCHEDULABLE: "false"})
+    quiet["metadata"]["annotations"] = {HEARTBEAT: heartbeat}
+    objects = (quiet, node("n2"), vm("db", on="n1", labels=ASKED))
+    assert holds(*objects) == {"db": ("source-unreachable", until)}
+    said = asked("check", MOVE, *objects)
+    assert said.code == (0 if until else 1), said
+    assert f"waits until about {until}" in said.out or not until

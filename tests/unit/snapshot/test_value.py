@@ -126,3 +126,15 @@ def test_indented_json_is_that_of_the_standard_library() -> None:
         "": "",
     }
     assert indented_json(value) == json.dumps(value, indent=2, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(("label", "kept"), [("true", False), ("false", True)])
+def test_a_heartbeat_is_kept_only_of_a_virt_handler_that_is_silent(label: str, kept: bool) -> None:
+    beaten = {"kubevirt.io/heartbeat": "2026-12-01T00:00:00Z"}
+    metadata = {
+        "name": "n1",
+        "labels": {"kubevirt.io/schedulable": label},
+        "annotations": beaten,
+    }
+    (found,) = from_objects("c", [node("n1") | {"metadata": metadata}], 0).of("Node")
+    assert found["metadata"].get("annotations") == (beaten if kept else None)
