@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gitbot.settings.cluster_files import Beside, among, cluster_schema, not_at_hand
+from gitbot.settings.clusters import ClusterSettings
 from gitbot.settings.configuration import (
     DEFAULT_PACKS,
-    ClusterSettings,
     ManifestSettings,
     Settings,
     json_schema,
@@ -18,6 +19,7 @@ from gitbot.settings.owners import NodeSettings, OwnerSettings
 
 __all__ = [
     "DEFAULT_PACKS",
+    "Beside",
     "ClusterSettings",
     "ForgeSettings",
     "LoadSettings",
@@ -26,8 +28,11 @@ __all__ = [
     "NoticeSettings",
     "OwnerSettings",
     "Settings",
+    "among",
+    "cluster_schema",
     "is_gitea_repository",
     "is_github_repository",
     "json_schema",
+    "not_at_hand",
     "read_settings",
 ]

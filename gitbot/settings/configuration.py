@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from gitbot.documents import (
     ParsedDocument,
@@ -26,16 +26,22 @@ from gitbot.documents.fields import (
     DurationOrZero,
     Metadata,
     Text,
-    TimeZone,
     Value,
     decode,
 )
 from gitbot.documents.formats import amount
 from gitbot.model.plan.findings import Finding, has_errors, sort_key
-from gitbot.model.plan.problem import Limits
 from gitbot.model.text.names import CONFIGURATION_FILE, ApiVersion
+from gitbot.settings.cluster_files import (
+    Beside,
+    ClusterFolder,
+    is_cluster_folder,
+    own_places,
+    read_cluster_files,
+)
+from gitbot.settings.clusters import ClusterSettings, Share, check_cluster
 from gitbot.settings.forge import Branch, ForgeSettings, check_repository
-from gitbot.settings.load_sources import LoadScorer, LoadSettings, sources_complete
+from gitbot.settings.load_sources import LoadScorer
 from gitbot.settings.notices import NoticeSettings
 from gitbot.settings.owners import (
     OverrideSettings,
@@ -50,61 +56,10 @@ DESCRIPTION = f"The configuration of gitbot: {CONFIGURATION_FILE} at the root of
 
 Pack = Literal["default", "hygiene", "kubevirt", "safety", "tenancy"]
 DEFAULT_PACKS: tuple[Pack, ...] = ("default",)
-Share = Annotated[int, Field(ge=1, le=1000)]
 
 
 def _bytes(value: Any) -> Any:
     return amount(value) if isinstance(value, str) else value
-
-
-class LimitSettings(Value):
-    """How many migrations may run in parallel. The KubeVirt CR's own limits apply as well."""
-
-    parallel: Share = Field(default=5, description="Migrations at once in the whole cluster.")
-    per_source_node: Share = Field(default=2, description="Migrations at once away from a node.")
-    per_target_node: Share = Field(default=2, description="Migrations at once towards a node.")
-    per_zone: Share = Field(default=4, description="Migrations at once that touch a zone.")
-    reserve: int = Field(
-        default=1, ge=0, le=1000, description="Slots of `parallel` left free for drains by others."
-    )
-
-    @property
-    def value(self) -> Limits:
-        return Limits(
-            parallel=self.parallel,
-            per_source_node=self.per_source_node,
-            per_target_node=self.per_target_node,
-            per_zone=self.per_zone,
-            reserve=self.reserve,
-        )
-
-
-class ClusterSettings(Value):
-    """One cluster. Its intents are below `intents/<name>/`."""
-
-    name: DnsLabel = Field(description="Name of the cluster and of its folder below intents/.")
-    context_name: Text | None = Field(
-        default=None, alias="context", description="Kubeconfig context; default: the name."
-    )
-    time_zone: TimeZone | None = Field(
-        default=None, description="IANA zone of schedules that name none; no default."
-    )
-    limits: LimitSettings = Field(
-        default=LimitSettings.model_construct(), description="How many migrations may run at once."
-    )
-    load: LoadSettings | None = Field(
-        default=None, description="Where measured load comes from; default: it is not read."
-    )
-    scheduler_config: RepositoryPath | None = Field(
-        default=None, description="File with the KubeSchedulerConfiguration of the cluster."
-    )
-    one_zone_at_a_time: bool = Field(
-        default=False, description="Windows of two zones that are open together are errors."
-    )
-
-    @property
-    def context(self) -> str:
-        return self.context_name or self.name
 
 
 class ProposalSettings(Value):
@@ -147,8 +102,19 @@ class ManifestSettings(Value):
 class Settings(Value):
     """The configuration; every default is in the reference."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["clusters"]}, {"required": ["clustersFrom"]}]}
+    )
+
     clusters: tuple[ClusterSettings, ...] = Field(
-        strict=False, min_length=1, description="The clusters whose placement is kept here."
+        default=(),
+        strict=False,
+        min_length=1,
+        description="The clusters whose placement is kept here.",
+    )
+    clusters_from: ClusterFolder | None = Field(
+        default=None,
+        description="Folder with more clusters, each a document of kind Cluster in a .yaml file.",
     )
     forge: ForgeSettings = Field(
         default=ForgeSettings.model_construct(), description="Where pull requests live."
@@ -271,13 +237,18 @@ def json_schema() -> dict[str, Any]:
     return schemas.with_schema_frame(schema, kind=KIND, description=DESCRIPTION)
 
 
-def read_settings(data: bytes, file: str) -> tuple[Settings | None, tuple[Finding, ...]]:
-    """The settings of a configuration file; None with at least one error if it is wrong."""
+def read_settings(
+    data: bytes, file: str, beside: Beside
+) -> tuple[Settings | None, tuple[Finding, ...]]:
+    """The settings of a configuration file and of the files of clusters `beside` it.
+
+    None with at least one error if one of them is wrong.
+    """
     documents, findings = read_documents(data, file)
     found = [*findings]
     settings: Settings | None = None
     for document in documents[:1]:
-        settings, more = _read_document(document, file)
+        settings, more = _read_document(document, file, beside)
         found.extend(more)
     for document in documents[1:]:
         report = Report(document=document, file=file, room="settings")
@@ -288,7 +259,9 @@ def read_settings(data: bytes, file: str) -> tuple[Settings | None, tuple[Findin
     return (None if has_errors(ordered) else settings), ordered
 
 
-def _read_document(document: ParsedDocument, file: str) -> tuple[Settings | None, list[Finding]]:
+def _read_document(
+    document: ParsedDocument, file: str, beside: Beside
+) -> tuple[Settings | None, list[Finding]]:
     report = Report(document=document, file=file, room="settings")
     if not envelope_is_known(report, (KIND,)):
         return None, report.findings
@@ -297,28 +270,38 @@ def _read_document(document: ParsedDocument, file: str) -> tuple[Settings | None
     check_repository(report, document.value)
     _names_once(report, document.value, "clusters")
     _names_once(report, document.value, "notify")
-    _no_slot_left(report, document.value)
+    for number, _ in enumerate(value_at(document.value, ("spec", "clusters")) or ()):
+        check_cluster(report, ("spec", "clusters", number))
     _solver_has_no_effect(report, document.value)
-    sources_complete(report, document.value)
     check_owners(report, document.value)
-    return made.spec if made is not None else None, report.findings
+    more, found = _clusters_beside(report, beside)
+    settings = made.spec if made is not None else None
+    if settings is not None and more:
+        settings = settings.model_copy(update={"clusters": (*settings.clusters, *more)})
+    return settings, [*report.findings, *found]
 
 
-def _no_slot_left(report: Report, value: Mapping[str, Any]) -> None:
-    """A reserve that is written and leaves gitbot nothing; the default gives way to `parallel`."""
-    for number, _ in enumerate(value_at(value, ("spec", "clusters")) or ()):
-        limits: Path = ("spec", "clusters", number, "limits")
-        reserve = value_at(value, (*limits, "reserve"))
-        parallel = value_at(value, (*limits, "parallel"))
-        parallel = LimitSettings.model_construct().parallel if parallel is None else parallel
-        if isinstance(reserve, int) and isinstance(parallel, int) and 0 < parallel <= reserve:
-            report.at_value(
-                (*limits, "reserve"),
-                "no-slot",
-                f"found reserve {reserve} of parallel {parallel}, expected less: {parallel} - "
-                f"{reserve} = {parallel - reserve} leaves gitbot no migration",
-                f"write reserve: {parallel - 1}, or raise parallel",
-            )
+def _clusters_beside(
+    report: Report, beside: Beside
+) -> tuple[tuple[ClusterSettings, ...], list[Finding]]:
+    """The clusters of the folder that `clustersFrom` names, and findings about its files."""
+    spec = value_at(report.document.value, ("spec",))
+    folder = value_at(spec, ("clustersFrom",))
+    if isinstance(spec, dict) and not spec.keys() & {"clusters", "clustersFrom"}:
+        expected = "a list of clusters, or clustersFrom and a folder with their files"
+        message = f"found nothing, expected {expected}"
+        report.at_parent(("spec", "clusters"), "missing-field", message, "add clusters")
+    if not isinstance(folder, str) or not is_cluster_folder(folder):
+        return (), []
+    files = beside(folder)
+    if files is None:
+        return (), []
+    more, found = read_cluster_files(files, own_places(report))
+    if not (more or found or value_at(spec, ("clusters",))):
+        place: Path = ("spec", "clustersFrom")
+        message = f"found no file of a cluster below {folder}, expected at least one"
+        report.at_value(place, "no-cluster", message, f"add {folder}/NAME.yaml, or clusters here")
+    return more, found
 
 
 def _solver_has_no_effect(report: Report, value: Mapping[str, Any]) -> None:

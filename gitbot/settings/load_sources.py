@@ -1,7 +1,7 @@
 """Where measured load comes from, and what ranks targets by it."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -35,13 +35,12 @@ class LoadSettings(Value):
     )
 
 
-def sources_complete(report: Report, value: Mapping[str, Any]) -> None:
-    """Each source of load has the one field that it needs."""
-    for number, _ in enumerate(value_at(value, ("spec", "clusters")) or ()):
-        path: Path = ("spec", "clusters", number, "load")
-        load = value_at(value, path)
-        source = load.get("source") if isinstance(load, Mapping) else None
-        field = _NEEDED.get(str(source))
-        if field and not load.get(field):
-            message = f"found source {source} without {field}, expected both"
-            report.at_key(path, "load", message, f"write {field}: beside source: {source}")
+def source_complete(report: Report, place: Path) -> None:
+    """The source of load of the cluster at `place` has the one field that it needs."""
+    path: Path = (*place, "load")
+    load = value_at(report.document.value, path)
+    source = load.get("source") if isinstance(load, Mapping) else None
+    field = _NEEDED.get(str(source))
+    if field and not load.get(field):
+        message = f"found source {source} without {field}, expected both"
+        report.at_key(path, "load", message, f"write {field}: beside source: {source}")

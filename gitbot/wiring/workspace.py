@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +24,12 @@ from gitbot.adapters.git import (
 from gitbot.adapters.lazy_cluster import LazyCluster, LazyFollowedCluster
 from gitbot.adapters.snapshot_cluster import PublishedCluster
 from gitbot.adapters.webhooks import Webhooks
-from gitbot.adapters.working_tree import ShippedTexts, read_plain_file, temporary_folder
+from gitbot.adapters.working_tree import (
+    ShippedTexts,
+    read_plain_file,
+    read_working_tree,
+    temporary_folder,
+)
 from gitbot.errors import InvalidInput, RepositoryError, UsageError
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.diagnosis import Check, Outcome
@@ -36,10 +41,11 @@ from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import Forge
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
-from gitbot.settings import Settings, read_settings
+from gitbot.settings import Beside, Settings, read_settings
 from gitbot.wiring.clusters import open_cluster, open_followed
 from gitbot.wiring.forges import connect
 from gitbot.wiring.report_store import report_keeper
+from gitbot.workflows.core.beside import beside_at
 
 if TYPE_CHECKING:
     from gitbot.adapters.forges.forge_type import Connection
@@ -339,7 +345,8 @@ def _protected(
     data = repository.read_blob(base, CONFIGURATION_FILE)
     if data is None:
         raise UsageError(f"{branch} of {remote} has no {CONFIGURATION_FILE}")
-    return base, _newest_settings(repository, base, data, forgiving=forgiving)
+    read = partial(_settings, data, beside_at(repository, base))
+    return base, _newest_settings(repository, base, read, forgiving=forgiving)
 
 
 def forge_here(root: Path) -> tuple[Connection, str]:
@@ -353,33 +360,47 @@ def settings_here(root: Path) -> Settings:
 
     Raises UsageError and InvalidInput.
     """
-    return _settings(read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE))
+    return _settings_in(root)()
 
 
 def _settings_despite(root: Path) -> Settings:
     """As `settings_here`, else the newest committed configuration without errors."""
+    return _newest_settings(repository_here(root), "HEAD", _settings_in(root), forgiving=True)
+
+
+def _settings_in(root: Path) -> Callable[[], Settings]:
+    """Reads the configuration of a work tree. A pod may have `.gitbot.yaml` alone."""
     data = read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE)
-    return _newest_settings(repository_here(root), "HEAD", data, forgiving=True)
+
+    def beside(folder: str) -> Mapping[str, bytes] | None:
+        return read_working_tree(root, folder) if (root / folder).exists() else None
+
+    return partial(_settings, data, beside)
 
 
-def _newest_settings(repository: Repository, rev: str, data: bytes, *, forgiving: bool) -> Settings:
-    """The configuration in `data`. If `forgiving` and it has errors, the newest one without."""
+def _newest_settings(
+    repository: Repository, rev: str, read: Callable[[], Settings], *, forgiving: bool
+) -> Settings:
+    """The configuration that `read` gives. If `forgiving` and it has errors, the newest without."""
     try:
-        return _settings(data)
+        return read()
     except InvalidInput:
         if not forgiving or repository.resolve(rev) is None:
             raise
         from gitbot.workflows.core.base_branch import newest_readable  # noqa: PLC0415 - as above
 
-        read, file = repository.read_blob, CONFIGURATION_FILE
-        older = newest_readable(repository, rev, lambda at: _settings(read(at, file) or b""))
+        def at(commit: str) -> Settings:
+            data = repository.read_blob(commit, CONFIGURATION_FILE) or b""
+            return _settings(data, beside_at(repository, commit))
+
+        older = newest_readable(repository, rev, at)
         if older is None:
             raise
         return older[1]
 
 
-def _settings(data: bytes) -> Settings:
-    settings, findings = read_settings(data, CONFIGURATION_FILE)
+def _settings(data: bytes, beside: Beside) -> Settings:
+    settings, findings = read_settings(data, CONFIGURATION_FILE, beside)
     if settings is None:
         raise InvalidInput("\n".join(str(finding) for finding in findings))
     return settings

@@ -205,6 +205,9 @@ def test_intents_that_are_shown_lint_clean(name: str, text: str, line: int) -> N
     kinds = {document["kind"] for document in yaml.safe_load_all(text)}
     if kinds == {"Configuration"}:
         files[".gitbot.yaml"] = text.encode()
+    elif kinds == {"Cluster"}:
+        files[".gitbot.yaml"] += b"  clustersFrom: clusters\n"
+        files["clusters/shown.yaml"] = text.encode()
     elif kinds == {"PlacementProposal"}:
         files["intents/prod/gitbot/shown.yaml"] = text.encode()
     elif kinds <= set(KINDS):

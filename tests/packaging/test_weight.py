@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 9_710,
     "audit": 2_173,
     "calendar": 1_533,
-    "cli": 9_550,
+    "cli": 9_577,
     "constraints": 11_543,
     "documents": 2_506,
     "errors": 113,
@@ -30,11 +30,11 @@ ROOMS = {
     "rendering": 347,
     "reports": 3_417,
     "service": 236,
-    "settings": 780,
+    "settings": 1_058,
     "simulation": 9_019,
     "snapshot": 2_573,
-    "wiring": 1_246,
-    "workflows": 16_700,
+    "wiring": 1_267,
+    "workflows": 16_727,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

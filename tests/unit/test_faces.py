@@ -65,10 +65,10 @@ ROOMS = {
     "snapshot": "",
     "wiring": "clusters demo forge_reads forges manifests plan_worker workspace",
     "workflows": (
-        "apply ask audit author check comments core.base_branch core.context core.folder_reading "
-        "core.judged_plan core.plan_verdict core.published_snapshots core.revision core.rights "
-        "ledger.adopt "
-        "ledger.anchor ledger.guarded_store ledger.request_history propose simulate watch"
+        "apply ask audit author check comments core.base_branch core.beside core.context "
+        "core.folder_reading core.judged_plan core.plan_verdict core.published_snapshots "
+        "core.revision core.rights ledger.adopt ledger.anchor ledger.guarded_store "
+        "ledger.request_history propose simulate watch"
     ),
 }
 FACES = frozenset(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +13,7 @@ from click.core import ParameterSource
 
 from gitbot.errors import UsageError
 from gitbot.model.text.names import CONFIGURATION_FILE
+from gitbot.wiring import read_working_tree
 from gitbot.wiring.forges import FORGES
 
 if TYPE_CHECKING:
@@ -92,7 +94,8 @@ def _cluster_of(file: Path, wanted: str) -> str:
     """The cluster whose folder gets the intents: one of an existing configuration."""
     from gitbot.settings import read_settings  # noqa: PLC0415 - keeps --help quick
 
-    settings, found = read_settings(file.read_bytes(), str(file))
+    beside = partial(read_working_tree, file.parent)
+    settings, found = read_settings(file.read_bytes(), str(file), beside)
     if settings is None:
         raise UsageError(f"{found[0].where}: {found[0].message}", hint="mend it, then run init")
     names = [cluster.name for cluster in settings.clusters]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from gitbot.errors import RepositoryError, UsageError
 from gitbot.model.plan.findings import Finding, Severity, sort_key
 from gitbot.model.progress import PlanningProgress
 from gitbot.model.text.names import CONFIGURATION_FILE
+from gitbot.ports.repository import Repository
 from gitbot.wiring import ShippedTexts, SystemClock, find_root, policy_runner
 
 _Finished = Callable[[str], Collection[str]]
@@ -87,9 +88,12 @@ def _concerns(finding: Finding, paths: list[str]) -> bool:
 def _of_tree(root: Path, finished: _Finished) -> tuple[tuple[Finding, ...], int]:
     from gitbot.cli.shared.lint_files import FOLDERS, read_tree  # noqa: PLC0415 - keeps --help quick
     from gitbot.cli.shared.linting import MISSING, lint, named_paths  # noqa: PLC0415
+    from gitbot.settings import among  # noqa: PLC0415
 
     configuration = read_tree(root, ()).contents.get(CONFIGURATION_FILE, b"")
-    folders, named = named_paths(configuration)
+    folders, named = named_paths(
+        configuration, lambda folder: among(read_tree(root, (folder,)).contents)(folder)
+    )
     files = read_tree(root, (*FOLDERS, *folders), named)
     refused = {finding.file for finding in files.findings}
     linted = lint(files.contents, finished, ShippedTexts().policies, policy_runner)
@@ -112,7 +116,7 @@ def _of_rev(root: Path, rev: str, finished: _Finished) -> tuple[tuple[Finding, .
     contents: dict[str, bytes] = {}
     found: list[Finding] = []
     configuration = repository.read_blob(commit, CONFIGURATION_FILE) or b""
-    folders, named = named_paths(configuration)
+    folders, named = named_paths(configuration, functools.partial(_beside, repository, commit))
     for prefix in (CONFIGURATION_FILE, *FOLDERS, *folders, *named):
         try:
             contents.update(repository.read_tree(commit, prefix))
@@ -121,6 +125,13 @@ def _of_rev(root: Path, rev: str, finished: _Finished) -> tuple[tuple[Finding, .
             found.append(finding_at(prefix, TOP, "files/unreadable", error.message, error.hint))
     found += lint(contents, finished, ShippedTexts().policies, policy_runner)
     return tuple(sorted(set(found), key=sort_key)), len(contents)
+
+
+def _beside(repository: Repository, commit: str, folder: str) -> Mapping[str, bytes] | None:
+    try:
+        return repository.read_tree(commit, f"{folder}/")
+    except RepositoryError:  # reported with the other folders
+        return None
 
 
 def _finished(root: Path, onlooker: PlanningProgress, cluster: str) -> Collection[str]:

@@ -20,7 +20,7 @@ from gitbot.intents import (
 from gitbot.model.plan.findings import Finding, sort_key
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.model.text.wording import nearest
-from gitbot.settings import ClusterSettings, Settings, read_settings
+from gitbot.settings import Beside, ClusterSettings, Settings, among, read_settings
 
 if TYPE_CHECKING:
     from gitbot.policy import PolicyRunner
@@ -64,16 +64,24 @@ def lint(
 
 def _settings(files: Mapping[str, bytes]) -> tuple[Settings | None, tuple[Finding, ...]]:
     if CONFIGURATION_FILE in files:
-        return read_settings(files[CONFIGURATION_FILE], CONFIGURATION_FILE)
+        return read_settings(files[CONFIGURATION_FILE], CONFIGURATION_FILE, among(files))
     message = f"found no configuration, expected {CONFIGURATION_FILE}"
     hint = "`gitbot init` in an empty folder writes an example"
     return None, (finding_at(CONFIGURATION_FILE, TOP, MISSING, message, hint),)
 
 
-def named_paths(configuration: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def named_paths(configuration: bytes, beside: Beside) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The folders and the files that the configuration names."""
-    settings, _ = read_settings(configuration, CONFIGURATION_FILE)
-    return ((), ()) if settings is None else (settings.manifest_folders, settings.scheduler_files)
+    folders: list[str] = []
+
+    def keep(folder: str) -> Mapping[str, bytes] | None:
+        folders.append(folder)
+        return beside(folder)
+
+    settings, _ = read_settings(configuration, CONFIGURATION_FILE, keep)
+    if settings is None:
+        return tuple(folders), ()
+    return (*folders, *settings.manifest_folders), settings.scheduler_files
 
 
 def _clusters(folders: list[str], settings: Settings | None) -> list[str]:

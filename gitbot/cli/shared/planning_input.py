@@ -321,13 +321,15 @@ def texts_of(root: Path, rev: str) -> Texts:
 
 
 def working_tree(root: Path) -> Texts:
-    from gitbot.workflows.core.revision import Texts, scheduler_files  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.core.revision import Texts, configuration_files  # noqa: PLC0415 - keeps --help quick
 
-    configuration = read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE)
+    configuration = configuration_files(
+        read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE),
+        functools.partial(read_working_tree, root),
+        lambda path: read_plain_file(root / path, path) if (root / path).exists() else None,
+    )
     intents, policies = read_working_tree(root, "intents"), read_working_tree(root, "policies")
-    named = [path for path in scheduler_files(configuration) if (root / path).exists()]
-    schedulers = {path: read_plain_file(root / path, path) for path in named}
-    return Texts(files={CONFIGURATION_FILE: configuration, **intents, **policies, **schedulers})
+    return Texts(files={**configuration, **intents, **policies})
 
 
 def _trusted(

@@ -15,6 +15,7 @@ _OTHERS: dict[str, str] = {
     "ApplyResult": _PUBLISHED,
     "Audit": _PUBLISHED,
     "Calendar": _PUBLISHED,
+    "Cluster": "gitbot.settings:cluster_schema",
     "ClusterLoad": _PUBLISHED,
     "ClusterSnapshot": _PUBLISHED,
     "CommentResult": _PUBLISHED,

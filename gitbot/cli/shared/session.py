@@ -296,9 +296,11 @@ def cluster_alone(where: dict[str, str]) -> Cluster:
             raise UsageError(error.message, hint=hint) from error
         name = where["cluster"] or context or "cluster"
         return open_cluster(name=name, kubeconfig=kubeconfig, context=context)
-    name = pick_cluster(settings, where["cluster"])
+    name = where["cluster"]
+    if settings.clusters or not name:  # a pod may not have the files of clusters
+        name = pick_cluster(settings, name)
     named = settings.cluster(name)
-    context = context or (named.context if named else "")
+    context = context or (named.context if named else name)
     return open_cluster(name=name, kubeconfig=kubeconfig, context=context)
 
 

@@ -17,7 +17,7 @@ from gitbot.model.ledger.request_id import MigrationRequestId
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.ports.forge import PullRequest
 from gitbot.published import PlanDocument, read_plan
-from gitbot.settings import Settings, read_settings
+from gitbot.settings import Settings, not_at_hand, read_settings
 from gitbot.workflows.approval.stale_reviews import facts_if_merged_now
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import JudgedPlan
@@ -64,7 +64,7 @@ def owners_at(
 
 @lru_cache(maxsize=16)
 def _read(data: bytes) -> Settings | None:
-    return read_settings(data, CONFIGURATION_FILE)[0]
+    return read_settings(data, CONFIGURATION_FILE, not_at_hand)[0]  # owners are in no other file
 
 
 def consents(

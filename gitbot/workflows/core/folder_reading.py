@@ -16,6 +16,7 @@ from gitbot.model.plan.findings import Finding
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.ports.repository import Commit, Repository
 from gitbot.settings import Settings, read_settings
+from gitbot.workflows.core.beside import beside_at
 from gitbot.workflows.core.broken_files import BrokenFile, repaired
 from gitbot.workflows.core.revision import INTENTS, Revision, Texts
 
@@ -142,7 +143,7 @@ class _History:
     def _was_valid(self, commit: str, path: str, data: bytes) -> bool:
         """Whether a file was valid at a commit, under the configuration there."""
         text = self.repository.read_blob(commit, CONFIGURATION_FILE) or b""
-        settings, _ = read_settings(text, CONFIGURATION_FILE)
+        settings, _ = read_settings(text, CONFIGURATION_FILE, beside_at(self.repository, commit))
         beside: Mapping[str, bytes] = {}
         if b"alendar" in data:
             beside = self.repository.read_tree(commit, self._folder)

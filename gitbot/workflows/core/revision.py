@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gitbot.intents import UNKNOWN_WINDOW, IntentSet, is_below, read_intents
 from gitbot.kubernetes.objects import labels_of, name_of
@@ -15,7 +16,8 @@ from gitbot.model.plan.findings import Finding, Severity, sort_key
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.policy import PolicyRunner, PolicySet, misdirected, pack_of, read_policies
 from gitbot.ports.repository import Repository
-from gitbot.settings import Settings, read_settings
+from gitbot.settings import Beside, Settings, among, read_settings
+from gitbot.workflows.core.beside import beside_at
 from gitbot.workflows.core.broken_files import BrokenFile, FolderStops, repaired
 
 INTENTS = "intents/"
@@ -134,6 +136,8 @@ def texts_at(
 ) -> Texts:
     """The files of a commit or tree: configuration, intents, policies, and these folders.
 
+    The configuration includes the files that it names: those of clusters, and scheduler_config.
+
     It never reads other files of a repository (scripts, links). `intents` is the folder of the
     intents.
     """
@@ -142,19 +146,29 @@ def texts_at(
         files |= repository.read_tree(tree, prefix)
     configuration = repository.read_blob(tree, CONFIGURATION_FILE)
     if configuration is not None:
-        files[CONFIGURATION_FILE] = configuration
-        for path in scheduler_files(configuration):
-            if (found := repository.read_blob(tree, path)) is not None:
-                files[path] = found
+        read = partial(repository.read_blob, tree)
+        files |= configuration_files(configuration, beside_at(repository, tree), read)
     return Texts(files=files, commit=commit)
 
 
-def scheduler_files(configuration: bytes) -> tuple[str, ...]:
-    """The files with configurations of kube-schedulers that `.gitbot.yaml` names."""
-    if b"schedulerConfig" not in configuration:
-        return ()
-    settings, _ = read_settings(configuration, CONFIGURATION_FILE)
-    return () if settings is None else settings.scheduler_files
+def configuration_files(
+    configuration: bytes, beside: Beside, read: Callable[[str], bytes | None]
+) -> dict[str, bytes]:
+    """`.gitbot.yaml` and the files that it names: of clusters, and of kube-schedulers."""
+    files = {CONFIGURATION_FILE: configuration}
+    if b"clustersFrom" not in configuration and b"schedulerConfig" not in configuration:
+        return files
+
+    def keep(folder: str) -> Mapping[str, bytes] | None:
+        found = beside(folder)
+        files.update(found or {})
+        return found
+
+    settings, _ = read_settings(configuration, CONFIGURATION_FILE, keep)
+    for path in settings.scheduler_files if settings is not None else ():
+        if (found := read(path)) is not None:
+            files[path] = found
+    return files
 
 
 def scheduler_profiles(
@@ -193,7 +207,7 @@ def read_revision(
 
     `cluster` may be a choice among those of the configuration.
     """
-    settings, found = read_settings(texts.configuration, CONFIGURATION_FILE)
+    settings, found = read_settings(texts.configuration, CONFIGURATION_FILE, among(texts.files))
     if settings is None:
         return found
     name = cluster if isinstance(cluster, str) else cluster(settings)
@@ -224,7 +238,8 @@ def read_change(texts: Texts, base: Revision) -> Revision:
     """
     known = [item for item in base.broken if texts.files.get(item.path) == item.text]
     texts = replace(texts, files=repaired(texts.files, known))
-    settings, of_settings = read_settings(texts.configuration, CONFIGURATION_FILE)
+    beside = among(texts.files)
+    settings, of_settings = read_settings(texts.configuration, CONFIGURATION_FILE, beside)
     _, of_profiles = scheduler_profiles(texts.files, settings, base.cluster)
     changed, of_policies = read_policies(
         base.shipped.in_force(base.settings), texts.policies, runner=base.shipped.runner

@@ -118,6 +118,24 @@ def test_a_cluster_named_by_hand_is_held_without_a_configuration(
         call(hold.hold)
 
 
+def test_a_cluster_is_held_from_a_folder_without_the_files_of_clusters(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    head = "apiVersion: placement.gitbot.dev/v1alpha1\nkind: Configuration\n"
+    (tmp_path / ".gitbot.yaml").write_text(f"{head}spec: {{clustersFrom: clusters}}\n")
+    opened: list[dict[str, str]] = []
+
+    def open_cluster(**where: str) -> Cluster:
+        opened.append(where)
+        return stage.cluster
+
+    monkeypatch.setattr(clusters, "open_cluster", open_cluster)
+    result = call(hold.hold, "--reason", "smoke", "--cluster", "lab")
+    assert result.stdout == "stopped (flag set in cluster): smoke\n"
+    assert opened == [{"name": "lab", "kubeconfig": "", "context": "lab"}]
+
+
 def test_what_runs_is_cancelled_without_the_remote(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

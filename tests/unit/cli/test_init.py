@@ -14,7 +14,7 @@ from gitbot.cli.shared.linting import lint
 from gitbot.documents import read_documents
 from gitbot.errors import UsageError
 from gitbot.intents.registry import KINDS
-from gitbot.settings import read_settings
+from gitbot.settings import not_at_hand, read_settings
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 GITHUB = (
@@ -64,7 +64,7 @@ def test_the_example_lints_clean(
     run(str(tmp_path), *options, "--cluster", cluster)
     files = tree(tmp_path)
     assert lint(files) == ()
-    settings, _ = read_settings(files[".gitbot.yaml"], ".gitbot.yaml")
+    settings, _ = read_settings(files[".gitbot.yaml"], ".gitbot.yaml", not_at_hand)
     assert settings is not None
     assert (settings.forge.type, settings.clusters[0].name) == (forge, cluster)
     assert (settings.forge.repository == "acme/placement") == (forge == "github")

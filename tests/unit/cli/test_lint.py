@@ -333,3 +333,34 @@ def test_lint_reads_the_configuration_of_the_scheduler(root: Path) -> None:
     git(root, "add", ".")
     git(root, "commit", "-qm", "scheduler")
     assert misspelled in run("--rev", "HEAD").stdout
+
+
+CLUSTER = "apiVersion: placement.gitbot.dev/v1alpha1\nkind: Cluster\nmetadata: {name: NAME}\n"
+
+
+def commit(root: Path) -> None:
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "clusters")
+
+
+def test_clusters_of_files_are_read_from_the_tree_and_from_a_commit(root: Path) -> None:
+    text = (root / ".gitbot.yaml").read_text()
+    (root / ".gitbot.yaml").write_text(text.replace("spec:\n", "spec:\n  clustersFrom: fleet\n"))
+    (root / "fleet").mkdir()
+    (root / "fleet/lab.yaml").write_text(CLUSTER.replace("NAME", "lab"))
+    (root / "intents/lab").mkdir()
+    (root / "intents/lab/bad.yaml").write_text(BAD)
+    wrong = FINDING.replace("intents/prod/", "intents/lab/")
+    assert run().stdout == wrong
+    git(root, "init", "-q", "-b", "main")
+    commit(root)
+    assert run("--rev", "HEAD").stdout == wrong
+    (root / "fleet/lab.yaml").write_text(CLUSTER.replace("NAME", "prod"))
+    again = run("fleet").stdout
+    assert again.startswith('fleet/lab.yaml:3:18: metadata.name: found "prod" again')
+    commit(root)
+    assert run("--rev", "HEAD", "fleet").stdout == again
+    (root / "fleet/more.yaml").symlink_to("lab.yaml")
+    assert "fleet/more.yaml:1:1: found a symbolic link" in run("fleet").stdout
+    commit(root)
+    assert "fleet/more.yaml is a symbolic link" in run("--rev", "HEAD", "fleet").stdout

@@ -15,7 +15,7 @@ from gitbot.cli.shared.schema_table import schema_of, schemas
 from gitbot.errors import UsageError
 from gitbot.intents.registry import KINDS
 
-WRITTEN = sorted([*KINDS, "Configuration"])
+WRITTEN = sorted([*KINDS, "Cluster", "Configuration"])
 
 
 def run(*arguments: str) -> Result:

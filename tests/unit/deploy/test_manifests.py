@@ -15,7 +15,7 @@ import pytest
 from gitbot.cli.commands.reconcile import reconcile
 from gitbot.documents import read_kubernetes_yaml
 from gitbot.rendering.migration import PREFIX
-from gitbot.settings import read_settings
+from gitbot.settings import not_at_hand, read_settings
 from gitbot.workflows.approval.read_approvals import concern_branch
 from gitbot.workflows.core.published_snapshots import snapshot_branch
 
@@ -133,7 +133,7 @@ def test_its_arguments_are_those_of_the_command() -> None:
 
 def test_its_configuration_is_valid_once_the_repository_is_named() -> None:
     text = one("ConfigMap")["data"][".gitbot.yaml"]
-    settings, findings = read_settings(text.encode(), ".gitbot.yaml")
+    settings, findings = read_settings(text.encode(), ".gitbot.yaml", not_at_hand)
     assert settings is not None, findings
     assert settings.forge.type == "github"
     assert settings.forge.repository == "OWNER/NAME"

@@ -13,10 +13,12 @@ from gitbot.documents import read_documents
 from gitbot.intents import read_intents
 from gitbot.intents.registry import KINDS, json_schema
 from gitbot.model.plan.findings import Finding
-from gitbot.settings import ClusterSettings, Settings, read_settings
+from gitbot.settings import ClusterSettings, Settings, cluster_schema, not_at_hand, read_settings
 from gitbot.settings import json_schema as settings_schema
 
 ROOT = Path(__file__).parents[3] / "examples"
+HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\nkind: Configuration\n"
+SCHEMAS = {"Cluster": cluster_schema, "Configuration": settings_schema}
 SETTINGS = Settings(clusters=(ClusterSettings(name="prod", time_zone="UTC"),))
 
 
@@ -27,7 +29,10 @@ def examples(folder: str) -> list[str]:
 def found_by_the_reader(path: str) -> tuple[Finding, ...]:
     data = (ROOT / path).read_bytes()
     if "/configuration/" in path:
-        return read_settings(data, ".gitbot.yaml")[1]
+        return read_settings(data, ".gitbot.yaml", not_at_hand)[1]
+    if "/cluster/" in path:
+        whole = f"{HEAD}spec: {{clustersFrom: clusters}}\n".encode()
+        return read_settings(whole, ".gitbot.yaml", lambda _: {"clusters/x.yaml": data})[1]
     folder = "gitbot/" if "/placement-proposal/" in path else ""
     beside = (ROOT / path).parent.glob("*.ics")
     files = {f"intents/prod/{file.name}": file.read_bytes() for file in beside}
@@ -40,7 +45,7 @@ def found_by_the_schema(path: str) -> list[str]:
     found: list[str] = []
     for document in documents:
         kind = kind_of(path, document.value)
-        schema = settings_schema() if kind == "Configuration" else json_schema(kind)
+        schema = SCHEMAS[kind]() if kind in SCHEMAS else json_schema(kind)
         validator = jsonschema.Draft202012Validator(schema)
         found += [error.message for error in validator.iter_errors(document.value)]
     return found
@@ -55,7 +60,7 @@ def kind_of(path: str, value: dict[str, Any]) -> str:
 def test_every_kind_has_valid_and_invalid_examples() -> None:
     for folder in ("valid", "invalid"):
         kinds = {kind_of(path, {}) for path in examples(folder)}
-        assert kinds == {*KINDS, "Configuration"}
+        assert kinds == {*KINDS, *SCHEMAS}
 
 
 @pytest.mark.parametrize("path", examples("valid"))
@@ -83,7 +88,7 @@ def test_check_jsonschema_agrees(tmp_path: Path) -> None:
     for folder in sorted((ROOT / "valid").iterdir()):
         kind = kind_of(f"valid/{folder.name}/x", {})
         schema = tmp_path / f"{kind}.json"
-        body = settings_schema() if kind == "Configuration" else json_schema(kind)
+        body = SCHEMAS[kind]() if kind in SCHEMAS else json_schema(kind)
         schema.write_text(json.dumps(body), encoding="utf-8")
         good = sorted(str(path) for path in folder.glob("*.yaml"))
         bad = sorted(str(path) for path in (ROOT / "invalid" / folder.name).glob("*.yaml"))

@@ -9,7 +9,7 @@ import pytest
 from gitbot.cli.shared.linting import lint
 from gitbot.intents import read_intents
 from gitbot.intents.registry import KINDS, json_schema
-from gitbot.settings import ClusterSettings, Settings
+from gitbot.settings import ClusterSettings, Settings, cluster_schema
 from gitbot.settings import json_schema as settings_schema
 from tests.unit.intents.field_table import field_table
 
@@ -17,10 +17,12 @@ ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs/reference/intents"
 FINDINGS = (ROOT / "docs/reference/findings.md").read_text(encoding="utf-8")
 BAD_INPUT = Path(__file__).parent / "bad_input"
+SCHEMAS = {"Cluster": cluster_schema, "Configuration": settings_schema}
 CONFIGURATION = (
     b"apiVersion: placement.gitbot.dev/v1alpha1\nkind: Configuration\n"
-    b"spec: {clusters: [{name: prod, timeZone: UTC}]}\n"
+    b"spec:\n  clusters: [{name: prod, timeZone: UTC}]\n"
 )
+FOLDERS = {"Cluster": "clusters", "PlacementProposal": "intents/prod/gitbot"}
 
 
 def page(kind: str) -> str:
@@ -28,21 +30,22 @@ def page(kind: str) -> str:
     return (PAGES / f"{name}.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "Configuration"])
+@pytest.mark.parametrize("kind", [*KINDS, *SCHEMAS])
 def test_the_table_of_fields_is_that_of_the_schema(kind: str) -> None:
-    schema = settings_schema() if kind == "Configuration" else json_schema(kind)
+    schema = SCHEMAS[kind]() if kind in SCHEMAS else json_schema(kind)
     assert field_table(schema) in page(kind)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "Configuration"])
+@pytest.mark.parametrize("kind", [*KINDS, *SCHEMAS])
 def test_the_example_lints_clean(kind: str) -> None:
     (text,) = re.findall(r"```yaml\n(.*?)```", page(kind), re.DOTALL)
-    folder = "intents/prod/gitbot" if kind == "PlacementProposal" else "intents/prod"
+    folder = FOLDERS.get(kind, "intents/prod")
     path = ".gitbot.yaml" if kind == "Configuration" else f"{folder}/example.yaml"
-    assert lint({".gitbot.yaml": CONFIGURATION, path: text.encode()}) == ()
+    more = b"  clustersFrom: clusters\n" if kind == "Cluster" else b""
+    assert lint({".gitbot.yaml": CONFIGURATION + more, path: text.encode()}) == ()
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "Configuration"])
+@pytest.mark.parametrize("kind", [*KINDS, *SCHEMAS])
 def test_the_page_is_listed(kind: str) -> None:
     assert f"| {kind}, " in (PAGES / "README.md").read_text(encoding="utf-8")
 

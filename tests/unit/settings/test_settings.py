@@ -4,20 +4,20 @@ import pytest
 
 from gitbot.model.plan.findings import Severity
 from gitbot.model.plan.problem import Limits
-from gitbot.settings import ClusterSettings, Settings, json_schema, read_settings
+from gitbot.settings import ClusterSettings, Settings, json_schema, not_at_hand, read_settings
 
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\nkind: Configuration\n"
 
 
 def found(text: str) -> list[str]:
-    settings, findings = read_settings(text.encode(), "f")
+    settings, findings = read_settings(text.encode(), "f", not_at_hand)
     assert (settings is None) == bool(findings)
     return [str(finding).removeprefix("f:") for finding in findings]
 
 
 def test_only_a_cluster_name_is_required() -> None:
     text = f"{HEAD}metadata: {{name: default}}\nspec: {{clusters: [{{name: prod}}]}}\n"
-    settings, findings = read_settings(text.encode(), "f")
+    settings, findings = read_settings(text.encode(), "f", not_at_hand)
     assert findings == ()
     assert settings == Settings(clusters=(ClusterSettings(name="prod"),))
     cluster = settings.cluster("prod")
@@ -73,7 +73,7 @@ READ = [
 @pytest.mark.parametrize(("spec", "path", "value"), READ)
 def test_read(spec: str, path: str, value: object) -> None:
     spec = spec if spec.startswith("{") else f"{{{spec}}}"
-    settings, findings = read_settings(f"{HEAD}spec: {spec}\n".encode(), "f")
+    settings, findings = read_settings(f"{HEAD}spec: {spec}\n".encode(), "f", not_at_hand)
     assert findings == ()
     here: object = settings
     for step in path.replace("[0]", ".0").split("."):
@@ -82,9 +82,9 @@ def test_read(spec: str, path: str, value: object) -> None:
 
 
 FIELDS = (
-    "expected clusters, forge, mode, approval, allowAuto, publishSnapshot, recordAudit, "
-    "snapshotMaxAge, planExpiry, proposals, breaker, notify, unschedulableTimeout, bandwidth, "
-    "manifests, resilience, packs, ranking, solver, owners or overrides"
+    "expected clusters, clustersFrom, forge, mode, approval, allowAuto, publishSnapshot, "
+    "recordAudit, snapshotMaxAge, planExpiry, proposals, breaker, notify, unschedulableTimeout, "
+    "bandwidth, manifests, resilience, packs, ranking, solver, owners or overrides"
 )
 ONE = f"{HEAD}spec: {{clusters: [{{name: a}}]"
 WRONG = [
@@ -134,7 +134,7 @@ def test_wrong(text: str, finding: str) -> None:
 
 def test_a_solver_is_accepted_with_a_warning() -> None:
     text = f"{HEAD}spec:\n  clusters: [{{name: prod}}]\n  solver: HiGHS\n"
-    settings, (finding,) = read_settings(text.encode(), "f")
+    settings, (finding,) = read_settings(text.encode(), "f", not_at_hand)
     assert settings is not None
     assert (finding.code, finding.severity) == ("settings/deprecated-field", Severity.WARNING)
     assert str(finding) == (
