@@ -21,7 +21,7 @@ from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal.spec import PlacementProposalSpec
 from gitbot.intents.misleading_labels import misleading_labels
 from gitbot.intents.never_open import stops, without_finished
-from gitbot.intents.reader import UNKNOWN_WINDOW, read_intents
+from gitbot.intents.reader import DUPLICATE_IDENTITY, UNKNOWN_WINDOW, read_intents
 from gitbot.intents.registry import KINDS
 from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.window_conflicts import TOO_SHORT, conflicts, without_clockless
@@ -29,6 +29,7 @@ from gitbot.intents.window_conflicts import TOO_SHORT, conflicts, without_clockl
 __all__ = [
     "AUTO",
     "CODEOWNERS",
+    "DUPLICATE_IDENTITY",
     "KINDS",
     "TOO_SHORT",
     "UNKNOWN_WINDOW",

@@ -52,6 +52,7 @@ from gitbot.settings import Settings
 # A proposal lists every move. This is enough for 4,000 moves; people do not write these files.
 PROPOSAL_BUDGET = Budget(bytes=4 * 1024 * 1024, nodes=200_000)
 UNKNOWN_WINDOW = "intents/unknown-window"
+DUPLICATE_IDENTITY = "intents/duplicate-identity"
 _WINDOW: Path = ("spec", "window")
 
 
@@ -195,7 +196,7 @@ class _Reading:
             line = first[1].key(("metadata",)).line
             report.at_key(
                 ("metadata",),
-                "duplicate-identity",
+                DUPLICATE_IDENTITY.removeprefix("intents/"),
                 f"found {kind.name} {name} again, expected it once; it stands in "
                 f"{first[0]}:{line} too",
                 "rename or remove one of the two",

@@ -19,7 +19,7 @@ ROOMS = {
     "documents": 2_506,
     "errors": 113,
     "execution": 3_604,
-    "intents": 5_804,
+    "intents": 5_806,
     "kubernetes": 507,
     "kubevirt": 3_121,
     "model": 3_729,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_573,
     "wiring": 1_267,
-    "workflows": 16_727,
+    "workflows": 16_785,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

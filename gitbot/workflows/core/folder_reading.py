@@ -1,18 +1,29 @@
 """Reads a base branch with errors so that a broken file stops only its folder, if `owners` bind it.
 
+Of several files with one identity each is broken: no reader can know which of them is meant.
+
 In doubt everything waits: for errors of configuration or policies, files that no entry of `owners`
-binds to single namespaces, files that clash with others, files that a change of the configuration
-made invalid, and new files whose commit also removed files (their rules may have moved).
+binds to single namespaces, last valid texts that clash with others, files that a change of the
+configuration made invalid, and new files whose commit also removed files (their rules may have
+moved).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gitbot.intents import UNKNOWN_WINDOW, is_proposal_file, owner_of, read_intents, stops
+from gitbot.intents import (
+    DUPLICATE_IDENTITY,
+    UNKNOWN_WINDOW,
+    Intent,
+    is_proposal_file,
+    owner_of,
+    read_intents,
+    stops,
+)
 from gitbot.model.grouping import grouped
-from gitbot.model.plan.findings import Finding
+from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.ports.repository import Commit, Repository
 from gitbot.settings import Settings, read_settings
@@ -64,10 +75,12 @@ def _repaired(
     history = _History(repository=repository, texts=texts, revision=revision)
     broken: dict[str, BrokenFile] = {}
     while errors := _errors(revision, broken):
+        clashes = tuple(_clashes(texts.files, revision, errors))
+        errors = grouped((*_each(errors), *((item.file, item) for item in clashes)))
         if len(broken) + len(errors) > _FILES:
             return None
         for path, found in errors.items():
-            item = history.broken_file(path, found)
+            item = history.broken_file(path, found, rivals=errors if clashes else ())
             if path in broken or item is None:
                 return None
             broken[path] = item
@@ -92,14 +105,49 @@ def _errors(revision: Revision, broken: Iterable[str]) -> Mapping[str, tuple[Fin
     )
 
 
+def _each(errors: Mapping[str, tuple[Finding, ...]]) -> Iterator[tuple[str, Finding]]:
+    return ((path, item) for path, found in errors.items() for item in found)
+
+
+def _clashes(
+    files: Mapping[str, bytes], revision: Revision, errors: Mapping[str, tuple[Finding, ...]]
+) -> Iterator[Finding]:
+    """An error at each document whose identity a file with errors has again."""
+    for path, found in errors.items():
+        if all(item.code != DUPLICATE_IDENTITY for item in found) or path not in files:
+            continue
+        for again in _intents_of(path, files[path], revision):
+            first = revision.intents.by_id(again.ref.id)
+            if first is not None and first.ref.file != path:
+                yield Finding(
+                    code=DUPLICATE_IDENTITY,
+                    severity=Severity.ERROR,
+                    message=f"found {again.ref.id} here, and again in {again.ref.where}",
+                    file=first.ref.file,
+                    line=first.ref.line,
+                    hint="rename or remove one of the two",
+                )
+
+
+def _intents_of(path: str, data: bytes, revision: Revision) -> tuple[Intent, ...]:
+    """The valid intents of a file alone."""
+    intents, _ = read_intents({path: data}, revision.settings, revision.cluster)
+    return intents.intents
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _History:
     repository: Repository
     texts: Texts
     revision: Revision
 
-    def broken_file(self, path: str, errors: tuple[Finding, ...]) -> BrokenFile | None:
-        """A file with these errors; None if it stops everything."""
+    def broken_file(
+        self, path: str, errors: tuple[Finding, ...], rivals: Iterable[str] = ()
+    ) -> BrokenFile | None:
+        """A file with these errors; None if it stops everything.
+
+        `rivals` are files that may have the same identities.
+        """
         owner = owner_of(path, self.revision.settings)
         text = self.texts.files.get(path)
         if text is None or owner is None or "*" in owner.namespaces:
@@ -115,9 +163,11 @@ class _History:
         )
         if {item.code for item in errors} == {UNKNOWN_WINDOW}:
             return replace(made, held=text, held_at=last.id)
-        return self._holding(made, changes)
+        return self._holding(made, changes, frozenset(rivals) - {path})
 
-    def _holding(self, made: BrokenFile, changes: tuple[Commit, ...]) -> BrokenFile | None:
+    def _holding(
+        self, made: BrokenFile, changes: tuple[Commit, ...], rivals: frozenset[str]
+    ) -> BrokenFile | None:
         """With the file's last valid text; None if gitbot cannot be sure which one that is."""
         added: Commit | None = None
         for change in changes:
@@ -125,8 +175,8 @@ class _History:
             if data is None:  # removed on purpose: an older text does not return
                 break
             added = change
-            if self._was_valid(change.id, made.path, data):
-                now = data != made.text and self._is_valid(made.path, data)
+            if self._was_valid(change.id, made.path, data, rivals):
+                now = (data != made.text or rivals) and self._is_valid(made.path, data)
                 return replace(made, held=data, held_at=change.id) if now else None
         else:
             if len(changes) == _CHANGES:
@@ -140,8 +190,16 @@ class _History:
         before = self.repository.read_tree(commit.parents[0], self._folder)
         return before.keys() <= self.repository.read_tree(commit.id, self._folder).keys()
 
-    def _was_valid(self, commit: str, path: str, data: bytes) -> bool:
-        """Whether a file was valid at a commit, under the configuration there."""
+    def _was_valid(self, commit: str, path: str, data: bytes, rivals: Iterable[str]) -> bool:
+        """Whether a file was valid at a commit, under the configuration there.
+
+        Its identities may not be those of a rival there.
+        """
+        taken = {item.ref.id for item in _intents_of(path, data, self.revision)} if rivals else {}
+        for rival in rivals:
+            beside_it = self.repository.read_blob(commit, rival) or b""
+            if any(item.ref.id in taken for item in _intents_of(rival, beside_it, self.revision)):
+                return False
         text = self.repository.read_blob(commit, CONFIGURATION_FILE) or b""
         settings, _ = read_settings(text, CONFIGURATION_FILE, beside_at(self.repository, commit))
         beside: Mapping[str, bytes] = {}

@@ -26,6 +26,7 @@ OWNERS = """  owners:
   - {paths: [intents/iberia], namespaces: ['*']}
   - {paths: [intents/iberia/a], namespaces: [customapp]}
   - {paths: [intents/iberia/b], namespaces: [payments]}
+  - {paths: [intents/iberia/c], namespaces: [web]}
 """
 A, B = "intents/iberia/a/jump.yaml", "intents/iberia/b/pay.yaml"
 OTHER = "intents/iberia/a/other.yaml"
@@ -261,11 +262,21 @@ def test_an_approval_of_the_other_team_counts_though_the_merge_has_a_broken_file
             {OTHER: freeze("old", "payments"), ".gitbot.yaml": "{b takes both}"},
             {".gitbot.yaml": ""},
         ],
-        # two files of one identity: which of the two is meant is not known
-        [{"intents/iberia/b/twin.yaml": freeze("old", "payments")}],
+        # the platform, which may act everywhere, has the same identity
+        [{"intents/iberia/all.yaml": freeze("old", "payments")}],
+        # the last valid texts have the same identity
+        [
+            {OTHER: None},
+            {B: freeze("old", "payments")},
+            {B: freeze("new", "payments")},
+            {OTHER: freeze("old", "customapp")},
+            {OTHER: BROKEN, B: BROKEN},
+            {B: freeze("old", "payments")},
+            {B: BROKEN},
+        ],
         [{"intents/iberia/a/holidays.ics": "no calendar", OTHER: "{calendar}"}],
     ],
-    ids=["renamed", "broken, then renamed", "configuration", "twins", "calendar"],
+    ids=["renamed", "broken, then renamed", "configuration", "platform", "last texts", "calendar"],
 )
 def test_everything_waits_if_the_reading_is_not_sure(commits: list[dict[str, Any]]) -> None:
     made = story({OTHER: freeze("old", "customapp")})
@@ -283,6 +294,54 @@ def test_everything_waits_if_the_reading_is_not_sure(commits: list[dict[str, Any
     with pytest.raises(InvalidInput):
         apply(made.shell)
     assert begun(made) == []
+
+
+PAYS, WEB = "intents/iberia/b/old.yaml", "intents/iberia/c/old.yaml"
+
+
+def test_one_identity_in_two_folders_stops_these_two() -> None:
+    once = '{start: "2020-01-01T00:00", timeZone: UTC, duration: PT1H}'
+    made = story({PAYS: freeze("old", "payments", f", schedule: {once}")})
+    both_approved(made)
+    commit(made, {WEB: freeze("old", "web")})
+    result = apply(made.shell)
+    assert begun(made) == ["jumpbox"]
+    (waits,) = result.waiting
+    assert waits.reason == f"{PAYS}:1 has errors, so nothing starts in namespace payments"
+    older, newer = base(made).revision.broken
+    assert (older.path, older.held) == (PAYS, made.repository.read_blob("main", PAYS))
+    assert (newer.path, newer.held) == (WEB, None)
+    assert [item.ref.file for item, _ in base(made).intents.freeze_windows] == [PAYS]
+    told = [(item.file, item.line) for item in status_document(status(made.shell)).broken_files]
+    assert told == [(PAYS, 1), (WEB, 3)]
+    commit(made, {WEB: freeze("new", "web")})
+    made.port.sleep(61)
+    apply(made.shell)
+    assert begun(made) == ["jumpbox", "pay"]
+
+
+def test_a_claimant_that_changes_later_holds_its_text_from_before() -> None:
+    made = story({PAYS: freeze("old", "payments"), WEB: freeze("web", "web")})
+    commit(made, {WEB: freeze("old", "web")})
+    commit(made, {PAYS: f"# edited\n{freeze('old', 'payments')}"})
+    older, newer = base(made).revision.broken
+    assert older.held == freeze("old", "payments").encode()
+    assert newer.held == freeze("web", "web").encode()
+    assert {item.ref.name for item, _ in base(made).intents.freeze_windows} == {"old", "web"}
+
+
+def test_two_new_claimants_of_a_request_start_nothing() -> None:
+    """Both folders may act in one namespace, and both are new in one commit."""
+    made = story()
+    settings = (made.repository.read_blob("main", ".gitbot.yaml") or b"").decode()
+    commit(made, {".gitbot.yaml": settings.replace("[web]", "[web, payments]")})
+    both_approved(made)
+    twin = request("again", "pay", "payments")
+    commit(made, {"intents/iberia/b/again.yaml": twin, "intents/iberia/c/again.yaml": twin})
+    apply(made.shell)
+    assert begun(made) == ["jumpbox"]
+    assert [item.held for item in base(made).revision.broken] == [None, None]
+    assert base(made).intents.find("MigrationRequest", "again", "payments") is None
 
 
 def test_a_file_that_was_removed_on_purpose_does_not_return() -> None:
