@@ -16,8 +16,8 @@ def changed_openings(
 ) -> tuple[str, ...]:
     """One line for each window and freeze that changes, by kind and name; counts first.
 
-    Openings that are cancelled or have begun do not count. Requests are left out: their plan has
-    their time.
+    Openings that are cancelled or have begun do not count; freezes count until they end. Requests
+    are left out: their plan has their time.
     """
     old, new = _by_name(before, now), _by_name(after, now)
     names = sorted({*old, *new}, reverse=True)
@@ -33,10 +33,14 @@ def _by_name(events: Iterable[Appointment], now: int) -> dict[tuple[str, str], l
         if (
             not event.cancelled
             and event.kind != "request"
-            and (event.always or event.time.start > now)
+            and (event.always or _counts_until(event) > now)
         ):
             found.setdefault(event.key, []).append(event)
     return found
+
+
+def _counts_until(event: Appointment) -> int:
+    return event.time.end if event.kind == "freeze" else event.time.start
 
 
 def _line(old: Sequence[Appointment], new: Sequence[Appointment], *, now: int) -> str:

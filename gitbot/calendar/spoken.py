@@ -66,7 +66,10 @@ def time_in_full(seconds: int, zone: str, *, now: int) -> str:
 
 def _clock(found: re.Match[str]) -> tuple[int, int, int]:
     if not found["hour"]:
-        if found["day"] != "tonight":
+        day = found["day"] or ""
+        if day[:1].isdigit():
+            raise Refusal("time", _EXPECTED, f"add the time of day: {day} 00:00")
+        if day != "tonight":
             raise _refused()
         return _TONIGHT
     hour, half = int(found["hour"]), found["half"]

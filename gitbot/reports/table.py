@@ -41,6 +41,7 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
         f"{escape.terminal(plan.cluster)}: {state}: {diff.counts}\n",
         f"plan {diff.digest}\nsnapshot {taken}{future}{until}\n",
         _lines(diff),
+        "".join(f"{escape.terminal(line)}\n" for line in _openings(diff)),
         findings_text(diff.said, paint),
         _moves(plan.moves, waits_of(diff), wide=wide),
         "".join(f"{escape.terminal(line)}\n" for line in short_drains(plan)),
@@ -62,7 +63,9 @@ def brief(diff: Diff, *, colour: bool = False) -> str:
     happens = [f"{diff.happens}."] if diff.happens else []
     when = [f"{label}: {text}" for label, text in diff.lines if label in _WHEN]
     said = [f"  {line}" for line in findings_text(diff.said, Paint()).splitlines()]
-    lines = [*happens, *when, *_first(said, "lines"), *_brief_plan(diff.plan)]
+    openings = [f"  {line}" for line in _openings(diff)]
+    lines = [*happens, *when, *_first(openings, "openings"), *_first(said, "lines")]
+    lines += [*_first(_still_broken(diff), "broken rules"), *_brief_plan(diff.plan)]
     for preview in diff.previews:
         lines += [f"preview, not approved by a merge: {preview.title}", *_brief_plan(preview.plan)]
     head = f"{escape.terminal(diff.plan.cluster)}: {state}: {diff.counts}\n"
@@ -72,6 +75,21 @@ def brief(diff: Diff, *, colour: bool = False) -> str:
 
 _BRIEF, _FEW = 8, 3  # lines below the verdict, and of each part
 _WHEN = ("window", "estimate")
+
+
+def _openings(diff: Diff) -> tuple[str, ...]:
+    """What changes in the year ahead; a plan with moves says when its own window opens."""
+    return () if diff.plan.moves else diff.openings
+
+
+def _still_broken(diff: Diff) -> list[str]:
+    """The rules of intents that no move and no preview is about."""
+    about = {move.intent.id for preview in diff.previews for move in preview.plan.moves}
+    return [
+        f"  {rule.intent.id} is broken: {'; '.join(rule.after_messages)}"
+        for rule in diff.plan.rules
+        if rule.after and rule.required and rule.intent.id not in about
+    ]
 
 
 def _brief_plan(plan: PlacementPlan) -> list[str]:

@@ -13,8 +13,8 @@ ROOMS = {
     "__main__": 87,
     "adapters": 9_710,
     "audit": 2_173,
-    "calendar": 1_533,
-    "cli": 9_577,
+    "calendar": 1_540,
+    "cli": 9_578,
     "constraints": 11_543,
     "documents": 2_506,
     "errors": 113,
@@ -28,13 +28,13 @@ ROOMS = {
     "ports": 640,
     "published": 2_160,
     "rendering": 347,
-    "reports": 3_417,
+    "reports": 3_435,
     "service": 236,
     "settings": 1_058,
     "simulation": 9_019,
     "snapshot": 2_573,
     "wiring": 1_267,
-    "workflows": 16_785,
+    "workflows": 16_787,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

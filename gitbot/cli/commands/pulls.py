@@ -138,4 +138,5 @@ def _check_first(workspace: Workspace, pull: PullRequest) -> str:
 
 
 def _line(pull: PullRequest) -> str:
-    return f"pull request {pull.number} {pull.state} by {pull.author}: {pull.title} ({pull.branch})"
+    whose = f"pull request {pull.number} by {pull.author}"
+    return f"{whose} is {pull.state}: {pull.title} ({pull.branch})"

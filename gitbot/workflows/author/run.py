@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain, count
 from typing import Any
 
 from gitbot.calendar import duration, resolve
@@ -62,7 +63,8 @@ class NewIntent:
 def with_free_name(shell: RunContext, new: NewIntent) -> NewIntent:
     """The intent under its name, or the first with a number behind it that nothing has or had.
 
-    A request's name is used once: finished requests keep theirs.
+    A request's name is used once: finished requests keep theirs. The branch of a pull request that
+    was closed may still exist.
     """
     base = shell.repository.commit(shell.base_branch).id
     intents = shell.read_base(base).intents.intents
@@ -73,10 +75,10 @@ def with_free_name(shell: RunContext, new: NewIntent) -> NewIntent:
                 taken.add(request.name)
             case DrainId(occurrence=occurrence) if not new.namespace:
                 taken.add(occurrence.window)
-    branches = {pull.branch for pull in shell.forge.list_pulls(state=PullState.OPEN)}
-    numbered = (f"{new.name}-{number}" for number in range(2, len(taken) + len(branches) + 3))
-    named = (replace(new, name=name) for name in (new.name, *numbered))
-    return next(item for item in named if item.name not in taken and item.branch not in branches)
+    numbered = (f"{new.name}-{number}" for number in count(2))
+    named = (replace(new, name=name) for name in chain([new.name], numbered))
+    free = (item for item in named if item.name not in taken)
+    return next(item for item in free if not shell.forge.list_pulls(branch=item.branch))
 
 
 def open_already(shell: RunContext, new: NewIntent) -> PullRequest | None:

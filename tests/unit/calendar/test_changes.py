@@ -37,6 +37,14 @@ def test_a_day_later_has_moved_and_a_week_later_is_another() -> None:
     )
 
 
+def test_a_freeze_that_has_begun_counts_and_a_window_does_not() -> None:
+    begun = opening(0, hours=30)
+    assert changes([], [begun]) == ()
+    assert changes([], [replace(begun, kind="freeze")]) == (
+        "freeze firmware: 1 appears: Tue 1 Dec 00:00 - Wed 2 Dec 06:00 UTC",
+    )
+
+
 def test_an_excluded_day_vanishes_and_a_long_list_is_cut() -> None:
     gone = replace(opening(5), cancelled="the day is excluded")
     assert changes([opening(5), opening(12)], [gone, opening(12)]) == (

@@ -52,6 +52,12 @@ def test_other_words_are_refused(text: str) -> None:
         spoken_time(text, MADRID, now=THURSDAY)
 
 
+def test_a_date_alone_is_refused_with_the_words_to_type() -> None:
+    with pytest.raises(Refusal) as refused:
+        spoken_time("2026-12-28", MADRID, now=THURSDAY)
+    assert refused.value.hint == "add the time of day: 2026-12-28 00:00"
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("4h", 14_400), ("1d12h", 129_600), ("90m", 5_400), ("90min", 5_400), ("30d", 2_592_000),

@@ -50,10 +50,10 @@ def test_merge_of_what_was_not_shown_is_refused_with_the_command(desk: Desk) -> 
     said = desk.gitbot("merge", "1")
     assert said.code == 2
     assert "approves nothing yet; gitbot check --pull-request 1 --publish" in said.err
-    assert "pull request 1 open by Ann: Move customapp/jumpbox" in desk.gitbot("pulls").out
+    assert "pull request 1 by Ann is open: Move customapp/jumpbox" in desk.gitbot("pulls").out
     assert desk.gitbot("merge", "1", "--anyway").code == 0
     assert desk.gitbot("pulls").err == "no pull request is open\n"
-    assert "pull request 1 merged by Ann" in desk.gitbot("pulls", "--all").out
+    assert "pull request 1 by Ann is merged" in desk.gitbot("pulls", "--all").out
 
 
 def test_approve_show_and_close(desk: Desk) -> None:
@@ -64,7 +64,7 @@ def test_approve_show_and_close(desk: Desk) -> None:
     shown = desk.gitbot("pulls", "1").out
     assert "gitbot/plan: success: 1 move" in shown
     assert "Moves customapp/jumpbox" in shown
-    assert "pull request 1 closed" in desk.gitbot("close", "1").out
+    assert "pull request 1 by Ann is closed" in desk.gitbot("close", "1").out
 
 
 @pytest.mark.parametrize("ending", ["merge", "close"])
@@ -157,6 +157,16 @@ def test_dry_run_of_apply_starts_nothing_and_undo_leads_back(desk: Desk) -> None
     said = desk.gitbot("undo", "request/customapp/move-jumpbox", "--dry-run")
     assert "    - jumpbox\n  target:\n    node: kni-worker\n" in said.out
     assert "  note: undoes request/customapp/move-jumpbox\n" in said.out
+
+
+def test_a_freeze_can_be_asked_for_again_after_its_pull_request_was_closed(desk: Desk) -> None:
+    said = desk.gitbot("freeze", "--until", "in 2h")
+    assert "freeze freeze: 1 appears: " in said.out
+    assert "freeze freeze: 1 appears: " in desk.gitbot("check", "--pull-request", "1").out
+    assert "pull request 1 by Ann is closed" in desk.gitbot("close", "1").out
+    again = desk.gitbot("freeze", "--until", "in 2h")
+    assert again.code == 0, again.text
+    assert "freeze-2.yaml on branch freeze/freeze-2" in again.out
 
 
 def test_freeze_until_a_time(desk: Desk) -> None:

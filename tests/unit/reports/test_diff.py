@@ -425,6 +425,18 @@ def test_a_brief_has_nine_lines_at_most_and_says_what_it_leaves_out() -> None:
     assert sum(" -> " in line for line in few) == len(READY.moves)
 
 
+def test_openings_that_change_and_broken_rules_are_said_before_the_moves() -> None:
+    broken = RuleState(
+        intent=RULE, required=True, before=1, after=1, after_messages=("zone sab holds 2",)
+    )
+    nothing = replace(READY, moves=(), rules=(broken,))
+    shown = replace(diff(nothing, findings=(WARN,)), openings=("freeze q: 1 appears: Sat",))
+    assert "\nfreeze q: 1 appears: Sat\n" in terminal(shown)
+    lines = brief(shown).splitlines()
+    assert "  freeze q: 1 appears: Sat" in lines
+    assert f"  {RULE.id} is broken: zone sab holds 2" in lines
+
+
 def test_rules_that_hold_are_one_line_but_for_wide() -> None:
     holds = RuleState(intent=RULE, required=True, before=0, after=0)
     broken = replace(PLAN, rules=(*PLAN.rules, holds, holds))
