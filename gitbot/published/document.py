@@ -145,8 +145,11 @@ def _subclasses(base: type[Part]) -> Iterator[type[Part]]:
         yield from _subclasses(form)
 
 
+_TEXTS = (str, Instant)  # `str | Instant` would be a new union for each line
+
+
 def _encoded(value: object) -> object:
-    if isinstance(value, str | Instant | RequestId):  # msgspec knows no subclass of str
+    if isinstance(value, _TEXTS):  # msgspec knows no subclass of str
         return str(value)
     if isinstance(value, Mapping):
         return dict(value)

@@ -172,14 +172,31 @@ def _usual_decoders(family: str) -> Mapping[bytes, Callable[[bytes], KnownEvent]
     return {state.encode(): decoders[form] for state, form in known.items()}
 
 
+_HOURS = {b"%02d:" % hour: hour * 3600 for hour in range(24)}
+_MINUTES = {b"%02d:" % minute: minute * 60 for minute in range(60)}
+_SECONDS = {b"%02dZ" % second: second for second in range(60)}
+
+
 @lru_cache(maxsize=32_768)
 def _seconds(text: bytes) -> bytes:
     """The seconds of a time that is written as gitbot writes it; empty for any other."""
+    midnight = _midnight(text[:11])
+    hour, minute = _HOURS.get(text[11:14]), _MINUTES.get(text[14:17])
+    second = _SECONDS.get(text[17:])
+    if midnight is None or hour is None or minute is None or second is None:
+        return b""
+    return b"%d" % (midnight + hour + minute + second)
+
+
+@lru_cache(maxsize=4096)
+def _midnight(date: bytes) -> int | None:
+    """The seconds at which a day begins that is written as `2026-12-06T`."""
+    text = date + b"00:00:00Z"
     try:
         seconds = parse_instant(text.decode("ascii"))
     except ValueError:
-        return b""
-    return b"%d" % seconds if format_instant(seconds).encode() == text else b""
+        return None
+    return seconds if format_instant(seconds).encode() == text else None
 
 
 def _plain(line: bytes) -> Any:
@@ -340,9 +357,10 @@ def _read_lines(file: str, content: bytes, before: bytes) -> Iterator[tuple[Ledg
     if content and not content.endswith(b"\n"):
         raise LedgerError(f"{file}: the last line is cut off", hint=_COMPARE)
     lines = content[len(before) :].split(b"\n")[:-1]
+    usual = _usual_lines(file)
     try:
         for number, line in enumerate(lines, before.count(b"\n") + 1):
-            yield decode_line(line, file=file, number=number), line
+            yield usual(line) or decode_line(line, file=file, number=number), line
     except LedgerError as error:
         raise LedgerError(str(error), hint=_COMPARE) from error
 

@@ -30,6 +30,8 @@ from gitbot.model.ledger.events import (
 )
 from gitbot.model.ledger.ledger import HOLD_FILE, Ledger
 from gitbot.model.ledger.request_id import OccurrenceId, RequestId
+from gitbot.model.text.instants import parse_instant
+from gitbot.published import ledger_lines
 from gitbot.published.ledger_lines import (
     append_lines,
     chain,
@@ -302,3 +304,55 @@ def test_every_event_is_one_of_the_published_schema() -> None:
     known = {"oneOf": ledger_schema()["properties"]["items"]["items"]["anyOf"][:-1]}
     for item in document["items"][:-1]:
         jsonschema.validate(item, {**known, "$defs": ledger_schema()["$defs"]})
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "0001-01-01T00:00:00Z",
+        "1969-12-31T23:59:59Z",
+        "2028-02-29T12:34:56Z",
+        "9999-12-31T23:59:59Z",
+    ],
+)
+def test_a_time_reads_back_as_it_is_written(time: str) -> None:
+    line = b'{"seq":1,"state":"set","time":"%s"}' % time.encode()
+    event = decode_line(line, file=HOLD_FILE, number=1)
+    assert (event.time, encode_event(event)) == (parse_instant(time), line)
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "0000-01-01T00:00:00Z",
+        "2027-02-29T00:00:00Z",
+        "2026-12-06T24:00:00Z",
+        "2026-12-06T23:60:00Z",
+        "2026-12-06T23:59:60Z",
+        "2026-12-06t23:59:59Z",
+        "2026-12-06T23:59:59z",
+        "2026-12-06T23.59.59Z",
+        "2026-12-06T+1:59:59Z",
+        "2026-12-06T23:59:5 Z",
+    ],
+)
+def test_no_other_time_of_that_length_is_read(time: str) -> None:
+    line = b'{"seq":1,"state":"set","time":"%s"}' % time.encode()
+    with pytest.raises(LedgerError, match=r"hold.jsonl:1: "):
+        decode_line(line, file=HOLD_FILE, number=1)
+
+
+def test_the_lines_of_one_day_share_its_midnight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parsing each time of 100,000 lines took a sixth of the time of reading them."""
+    parsed: list[str] = []
+
+    def parse(text: str) -> int:
+        parsed.append(text)
+        return parse_instant(text)
+
+    monkeypatch.setattr(ledger_lines, "parse_instant", parse)
+    midnight = parse_instant("2026-12-06T00:00:00Z")
+    events = [_stop(midnight + number) for number in range(0, 86_400, 864)]
+    content = append_lines(b"", chain(None, events))
+    assert len(read_files({HOLD_FILE: content})) == len(events)
+    assert parsed in ([], ["2026-12-06T00:00:00Z"])
