@@ -32,6 +32,7 @@ pytestmark = [
 ]
 
 SEED, PLANS, AT_ONCE = 2036, 40, 10
+PATIENCE = 300.0  # seconds until 600 pods run, on a machine that is busy
 TRIES = 3  # requests for VMs of a node until one has a plan
 DRAINS = 0.6  # the share of plans that empty a node; the others move some of its VMs
 VMI, MIGRATION = "VirtualMachineInstance", "VirtualMachineInstanceMigration"
@@ -80,7 +81,10 @@ def crowd(
     with kubevirt.without_controllers():
         crowds.load(admin, drawn)
     path = path_of(BY_KIND["Pod"], namespace)
-    eventually(lambda: all(at(pod, "status", "phase") == "Running" for pod in admin.list(path)[0]))
+    eventually(
+        lambda: all(at(pod, "status", "phase") == "Running" for pod in admin.list(path)[0]),
+        seconds=PATIENCE,
+    )
     yield drawn
     with kubevirt.without_controllers():
         crowds.clear(admin, namespace)
