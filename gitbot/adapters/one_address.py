@@ -11,4 +11,6 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-OPENER = urllib.request.build_opener(_NoRedirects)
+def opener() -> urllib.request.OpenerDirector:
+    """Asks through the proxy that the environment names now."""
+    return urllib.request.build_opener(_NoRedirects)

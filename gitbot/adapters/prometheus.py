@@ -11,7 +11,7 @@ from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from gitbot.adapters.bounded_http_body import Body, whole
-from gitbot.adapters.one_address import OPENER
+from gitbot.adapters.one_address import opener
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -94,7 +94,7 @@ class Prometheus:
             if urlsplit(url).scheme not in ("http", "https"):
                 return {}, f"{_SILENT}: {self._url} is not an http address"
             request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked above
-            with OPENER.open(request, timeout=SECONDS) as answer:
+            with opener().open(request, timeout=SECONDS) as answer:
                 data = whole(answer, most=LARGEST, seconds=SECONDS)
         except urllib.error.HTTPError as error:
             return {}, f"answer {error.code}: {_said(error)}"

@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from http.client import HTTPException
 
-from gitbot.adapters.one_address import OPENER
+from gitbot.adapters.one_address import opener
 from gitbot.errors import NoticeError
 from gitbot.ports.clock import Clock
 
@@ -55,7 +55,7 @@ class Webhooks:
             headers["X-Gitbot-Signature-256"] = f"sha256={signed}"
         try:
             request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310 - checked above
-            OPENER.open(request, timeout=SECONDS).close()
+            opener().open(request, timeout=SECONDS).close()
         except urllib.error.HTTPError as error:
             raise NoticeError(f"webhook {name}: answer {error.code}") from error
         except (OSError, ValueError, HTTPException) as error:

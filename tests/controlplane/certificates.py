@@ -36,9 +36,9 @@ class Authority:
         )
         self.certificate = _certificate_text(self._certificate)
 
-    def server(self) -> Pair:
-        """For a server on loopback."""
-        names = [x509.DNSName(name) for name in NAMES]
+    def server(self, *hosts: str) -> Pair:
+        """For a server on loopback, with the names of an API server if no others are given."""
+        names = [x509.DNSName(name) for name in hosts or NAMES]
         address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
         return self._signed(
             _subject("127.0.0.1", ()),

@@ -7,6 +7,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from gitbot.adapters.authorities import HINT
 from gitbot.adapters.git.bounded_command import CommandBound
 from gitbot.adapters.git.process import Git, is_commit_id
 from gitbot.errors import RepositoryError, UnreachableError
@@ -38,6 +39,8 @@ def not_answered(error: RepositoryError) -> UnreachableError | None:
     """The error of an unreachable remote; None if the remote did respond."""
     if "dubious ownership" in error.message:  # Git's advice, safe.directory, has no effect here
         return UnreachableError("the folder of the remote belongs to another account", hint=_OWNER)
+    if "certificate" in error.message:
+        return UnreachableError(error.message, hint=HINT)
     if any(words in error.message.lower() for words in _NO_ANSWER):
         return UnreachableError(error.message, hint=error.hint)
     return None

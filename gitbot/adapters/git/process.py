@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from gitbot.adapters.authorities import trusted_file
 from gitbot.adapters.git.bounded_command import CommandBound, communicate_within, read_within
 from gitbot.adapters.git.isolated_clone import Isolated, config_file, isolated
 from gitbot.adapters.signals import defer_signals
@@ -112,6 +113,8 @@ def remote_address(work_tree: Path, name: str) -> str:
 def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
     """Environment variables that exclude a user's and the system's Git configuration."""
     configuration = {**_CONFIGURATION, **access.configuration}
+    if trusted := trusted_file():
+        configuration["http.sslCAInfo"] = trusted
     environment = {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import os
 import socket
-import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from gitbot.adapters.authorities import HINT, is_untrusted
 from gitbot.adapters.bounded_http_body import whole
 from gitbot.adapters.kubernetes.client_logs import make_logs_harmless
 from gitbot.adapters.working_tree import temporary_folder
@@ -129,6 +129,11 @@ class Transport:
         for pause in (*PAUSES, None):
             try:
                 answer = self._send("GET", path, query or {}, accept=accept)
+            except _UntrustedError as error:
+                raise ClusterError(
+                    f"the API server of context {self.context!r} cannot be read: {error}",
+                    hint=f"{HINT}, or as certificate-authority-data into the kubeconfig",
+                ) from error
             except (_RequestNotSent, _ResponseLost) as error:
                 reason = str(error)
             else:
@@ -253,7 +258,7 @@ class Transport:
         ) as error:
             raise _RequestNotSent(_short(error)) from error
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
-            raise (_RequestNotSent if _is_untrusted(error) else _ResponseLost)(
+            raise (_UntrustedError if is_untrusted(error) else _ResponseLost)(
                 _short(error)
             ) from error
         names = {key.lower(): str(value) for key, value in response.headers.items()}
@@ -277,6 +282,10 @@ def _sendable(headers: Mapping[str, str], context: str) -> dict[str, str]:
 
 class _RequestNotSent(Exception):
     """The request did not reach the server."""
+
+
+class _UntrustedError(_RequestNotSent):
+    """The server's certificate is not trusted."""
 
 
 class _ResponseLost(Exception):
@@ -367,16 +376,6 @@ def _kubeconfig_file(kubeconfig: str) -> str:
 def retry_after(answer: HttpAnswer) -> float:
     text = answer.headers.get("retry-after", "")
     return float(min(int(text[:9]), MAX_RETRY_AFTER)) if text.isdecimal() else 0.0
-
-
-def _is_untrusted(error: BaseException | None) -> bool:
-    """Whether the server's certificate was refused, so that nothing was sent.
-
-    Any other TLS error may follow the response.
-    """
-    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def _short(error: Exception) -> str:

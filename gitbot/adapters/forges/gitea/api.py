@@ -19,7 +19,7 @@ from gitbot.adapters.bounded_http_body import Body, whole
 from gitbot.adapters.forges.rest.api import MAX_PAGES, TIMEOUT, Json, RestApi
 from gitbot.adapters.forges.rest.budget import Priority, RequestBudget
 from gitbot.adapters.forges.rest.refusals import RestRefusal, said_in
-from gitbot.adapters.one_address import OPENER
+from gitbot.adapters.one_address import opener
 from gitbot.errors import ForgeError
 from gitbot.ports.clock import Clock
 
@@ -112,7 +112,7 @@ def _sender(address: str, token: str) -> Callable[..., tuple[int, dict[str, Any]
         )
         request.add_unredirected_header("Authorization", f"token {token}")
         try:
-            with OPENER.open(request, timeout=TIMEOUT) as answer:
+            with opener().open(request, timeout=TIMEOUT) as answer:
                 return answer.status, dict(answer.headers), _text(answer)
         except urllib.error.HTTPError as error:
             with error:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from gitbot.adapters.authorities import trusted_file
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.refusals import refused
 from gitbot.adapters.forges.rest.api import TIMEOUT, RestApi
@@ -107,6 +108,7 @@ def _requester(credentials: Credentials) -> Any:
     options: dict[str, Any] = {
         "base_url": credentials.api_url,
         "timeout": TIMEOUT,
+        "verify": trusted_file() or True,
         "user_agent": "gitbot",
         "retry": None,  # requests' default: no retries at all
         "seconds_between_requests": 0,

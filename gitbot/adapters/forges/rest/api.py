@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from gitbot.adapters.authorities import HINT, is_untrusted
 from gitbot.adapters.forges.rest.budget import Priority, RequestBudget
 from gitbot.adapters.forges.rest.refusals import RestRefusal, Unanswered
 from gitbot.errors import ForgeError
@@ -78,6 +79,7 @@ class RestApi:
             try:
                 status, got, body = self._ask("GET", path, parameters, headers, None)
             except OSError as error:  # lost connections and timeouts
+                self._check_trust(what, error)
                 last = type(error).__name__
             else:
                 if status == 304 and known:
@@ -151,6 +153,7 @@ class RestApi:
             try:
                 status, headers, text = self._ask(verb, path, None, {}, body)
             except OSError as error:
+                self._check_trust(what, error)
                 raise Unanswered(
                     f"no answer came when gitbot asked to {what}: {type(error).__name__}",
                     hint="run again: what was done is found and not done twice",
@@ -166,6 +169,12 @@ class RestApi:
             f"{self.name} refuses to {what}: too many requests",
             hint="the next run goes on from here",
         )
+
+    def _check_trust(self, what: str, error: OSError) -> None:
+        """Raises ForgeError if nothing was sent because the forge's certificate is not trusted."""
+        if is_untrusted(error):
+            message = f"{self.name} did not let gitbot {what}: its certificate is not trusted"
+            raise ForgeError(message, hint=HINT) from error
 
     def _look(self, resolve: Resolve) -> Json | None:
         """Read several times: a new object may be listed only seconds later."""
