@@ -9,7 +9,7 @@ from gitbot.constraints.scheduler.filters.node_unschedulable import BY_THEN
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
 from gitbot.kubernetes.selectors import NodeMatcher, Requirement
-from gitbot.kubevirt.names import CREATED_BY
+from gitbot.kubevirt.names import CREATED_BY, SCHEDULABLE
 from gitbot.model.cluster.scheduling import HOSTNAME, ZONE, AffinityTerm
 from gitbot.model.plan.plan import NodeReasons
 from gitbot.model.text.wording import first_of
@@ -21,6 +21,7 @@ _LOST = "lost"
 _LANDING = "landing"
 _COMPANY = "company"
 _CORDONED_LATER = "cordoned-later"
+_NO_VMS = "no-vms"
 _MOST_KINDS = 3
 _WORDS = {
     "NodeUnschedulable": ("is cordoned", "are cordoned"),
@@ -31,6 +32,7 @@ _WORDS = {
     ),
     "NodeResourcesFit": ("has too little room", "have too little room"),
     "NodeAffinity": ("lacks {labels}", "lack {labels}"),
+    _NO_VMS: (f"has no {SCHEDULABLE}=true", f"have no {SCHEDULABLE}=true"),
     "InterPodAffinity": ("holds what it must be apart from", "hold what it must be apart from"),
     _COMPANY: ("lacks the pods that it must be near", "lack the pods that it must be near"),
     "PodTopologySpread": ("is ruled out by topology spread", "are ruled out by topology spread"),
@@ -85,6 +87,8 @@ def _kind(line: str, wish: TargetPolicy) -> str:
     if line.endswith(BY_THEN):
         return _CORDONED_LATER
     plugin = line.partition(":")[0]
+    if plugin == "NodeAffinity" and SCHEDULABLE in line:
+        return _NO_VMS  # KubeVirt asks for this label, not the VM
     lonely = plugin == "InterPodAffinity" and "already holds" not in line
     return _COMPANY if lonely else plugin
 
@@ -209,6 +213,7 @@ def _no_free_domain(board: PlanState, vm: NamespacedName, kinds: Sequence[str]) 
         "NodeUnschedulable",
         "TaintToleration",
         _CORDONED_LATER,
+        _NO_VMS,
         _CLOSED,
         _LOST,
     }

@@ -22,6 +22,7 @@ from gitbot.kubernetes.objects import KubernetesObject
 from tests.laws.mornings import NOW, Morning
 from tests.laws.mornings_words import (
     BANDWIDTH,
+    LENGTHS,
     OVERHEAD,
     TERMINAL,
     Vm,
@@ -269,7 +270,7 @@ class Answer:
             mine = {vm_of(move) for move in self.moves if target == {} or belongs(move, intent)}
             held = {vm_of(hold) for hold in self.document["holds"] if belongs(hold, intent)}
             text = " ".join(item["message"] for item in told)
-            whole = {"intents/blast-radius", "intents/unknown-nodes"}
+            whole = {"intents/blast-radius", "intents/unknown-nodes", "intents/never-open"}
             if any(item["code"] in whole for item in told):
                 continue
             for vm in self._asked(intent):
@@ -284,11 +285,13 @@ class Answer:
         if "names" in vms:
             return [(namespace, name) for name in vms["names"]]
         found = []
+        chosen = vms.get("selector", {})
+        apps = {*chosen.get("matchLabels", {}).values()}
+        apps |= {value for each in chosen.get("matchExpressions", ()) for value in each["values"]}
         for vm, vmi in self.vmis.items():
             labels, node = vmi["metadata"]["labels"], vmi["status"].get("nodeName")
-            match = vms.get("selector", {}).get("matchLabels", {})
             here = vmi["status"]["phase"] not in TERMINAL and node == vms.get("onNode")
-            picked = match.items() <= labels.items() if match else here
+            picked = labels["app"] in apps if chosen else here
             if vm[0] == namespace and picked:
                 found.append(vm)
         return found
@@ -309,7 +312,11 @@ class Answer:
         for intent in self.morning.intents:
             if intent["kind"] == "FreezeWindow":
                 match = intent["spec"]["selector"]["matchLabels"]
+                begins, ends = _freeze(intent["spec"])
                 for move in self.moves:
+                    starts = instant(move["starts"])
+                    if starts >= ends or starts + move["estimatedSeconds"] <= begins:
+                        continue
                     if match.items() <= self.vmis[vm_of(move)]["metadata"]["labels"].items():
                         yield f"frozen: {vm_of(move)} moves"
 
@@ -371,6 +378,14 @@ class Answer:
         )
         most: int = spec["maxPerDomain"]
         return sum(max(0, count - most) for count in domains.values())
+
+
+def _freeze(spec: Mapping[str, Any]) -> tuple[float, float]:
+    """From when until when."""
+    if "schedule" not in spec:
+        return 0, float("inf")
+    begins = instant(f"{spec['schedule']['start']}Z")
+    return begins, begins + LENGTHS[spec["schedule"]["duration"]]
 
 
 def _shuns(pod: KubernetesObject, other: KubernetesObject) -> bool:

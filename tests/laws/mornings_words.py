@@ -18,7 +18,16 @@ Vm = tuple[str, str]
 Item = Mapping[str, Any]
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
-LENGTHS = {"PT10M": 600, "PT15M": 900, "PT1H": 3600, "PT4H": 14400}
+LENGTHS = {
+    "PT10M": 600,
+    "PT15M": 900,
+    "PT30M": 1800,
+    "PT1H": 3600,
+    "PT65M": 3900,
+    "PT2H": 7200,
+    "PT4H": 14400,
+    "Auto": 12 * 3600,  # at most
+}
 UNITS = (("Gi", 1024**3), ("Mi", 1024**2), ("Ki", 1024), ("m", 1))
 BANDWIDTH, OVERHEAD = 64 * 1024**2, 20
 """Bytes a second and seconds: `estimatedSeconds` in docs/reference/plan.md."""
@@ -143,6 +152,7 @@ class Words:
         )
 
     def _frozen(self, vmi: KubernetesObject) -> Iterator[bool]:
+        """Whether each freeze is about the VM, at any time."""
         for intent in self.morning.intents:
             if intent["kind"] == "FreezeWindow":
                 match = intent["spec"]["selector"]["matchLabels"]
@@ -250,6 +260,8 @@ class Words:
             return host["spec"].get("unschedulable", False) is True
         if line.startswith("TaintToleration"):
             return any(taint["key"] in line for taint in host["spec"].get("taints", ()))
+        if line.startswith("NodeAffinity: nodeSelector wants kubevirt.io/schedulable"):
+            return bool(host["metadata"]["labels"]["kubevirt.io/schedulable"] != "true")
         if line.startswith("NodeAffinity: nodeSelector"):
             return "disk" not in host["metadata"]["labels"]
         if line == "not among the nodes that the intent asks for":
@@ -300,7 +312,8 @@ class Words:
             yield f"time: {vm_of(move)} ends after {spec['deadline']}"
         if "schedule" in spec:
             opens = instant(f"{spec['schedule']['start']}Z")
-            if begins < opens or end > opens + LENGTHS[spec["schedule"]["duration"]]:
+            lead = LENGTHS.get(spec["drain"].get("lead", ""), 0)
+            if begins < opens - lead or end > opens + LENGTHS[spec["schedule"]["duration"]]:
                 yield f"time: {vm_of(move)} runs outside its window, from {move['starts']}"
 
     def _sums(self) -> Iterator[str]:
@@ -329,12 +342,30 @@ class Words:
                     listed = [*drain["emptied"], *drain["kept"]]
                     if sorted(listed) != sorted(names):
                         yield f"drain: {listed} of {names}"
-            yield from self._lanes(mine, window["spec"]["drain"])
+            if window["spec"]["drain"].get("mode") == "Together":
+                whole = window["spec"]["drain"]["notMigratable"] == "BlockNode"
+                yield from self._together(names, mine, whole=whole)
+            else:
+                yield from self._lanes(mine, window["spec"]["drain"])
             yield from self._blocked(mine, window["spec"]["drain"])
             for move in self.document["moves"]:
                 inside = move["to"]["node"] in names and not move["afterReturn"]
                 if inside and not belongs(move, window):
                     yield f"into a window: {vm_of(move)} goes to {move['to']['node']}"
+
+    def _together(
+        self, names: Sequence[str], moves: Sequence[Item], *, whole: bool
+    ) -> Iterator[str]:
+        """All nodes or none, and none of them takes a VM that leaves another one.
+
+        If not `whole`, VMs that cannot migrate may keep some.
+        """
+        drains = [each for each in self.document["drains"] if set(names) & {*each["emptied"]}]
+        kept = {node for drain in drains for node in drain["kept"]}
+        if whole and moves and kept & set(names):
+            yield f"not together: {sorted(kept)} stay, of {names}"
+        inside = [move for move in moves if move["to"]["node"] in names and not move["afterReturn"]]
+        yield from (f"not together: {vm_of(move)} goes to {move['to']['node']}" for move in inside)
 
     def _lanes(self, moves: Sequence[Item], drain: Item) -> Iterator[str]:
         """So many nodes at once, each until it is back; moves onto a node wait until it is back."""

@@ -2,7 +2,7 @@
 
 `python -m tests.laws.test_mornings FIRST COUNT [FOLDER]` (`make mornings`) looks for faults, and
 writes the smallest morning of each into the folder. It says how far it is: a run can be cut, and
-continued from there.
+continued from there. With `wide` before FIRST, it looks at wide mornings.
 """
 
 import sys
@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from gitbot.planner.search import budget
-from tests.doubles.problems import HOSTNAME, node, vm
+from tests.doubles.problems import HOSTNAME, ZONE, node, vm
 from tests.laws.mornings import API, Morning, morning
 from tests.laws.mornings_checker import Answer, faults
 from tests.laws.mornings_remedies import answered, still_there, useless
+from tests.laws.mornings_wide import wide_morning
 
 CALM = Morning(
     nodes=(node("a", memory="8Gi"), node("b", memory="2Gi"), node("c", unschedulable=True)),
@@ -79,6 +80,66 @@ def test_a_requested_vm_may_wait_outside_the_target_until_its_place_is_free() ->
     paths = [(move["vm"]["name"], move["to"]["node"]) for move in answered(case)["moves"]]
     assert paths == [("v1", "c"), ("v2", "b"), ("v1", "a")]
     assert faults(case) == []
+
+
+def test_moves_that_would_land_elsewhere_together_go_one_by_one() -> None:
+    """In flight beside v1, v2 may also land on n3, and then v3's own spread forbids n3."""
+    wanted = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["x", "y"]}]}
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "x"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    even = {**term, "topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    near = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "y"}}}
+    soft = [{"weight": 50, "podAffinityTerm": near}]
+    rather = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": soft}}
+    some: dict[str, Any] = {"cpu": "500m", "memory": "2Gi"}
+    x: dict[str, Any] = {"labels": {"app": "x"}, **IN}
+    y: dict[str, Any] = {"labels": {"app": "y"}, **IN}
+    case = replace(
+        CALM,
+        nodes=(
+            node("n1", zone="z1", memory="16Gi", cpu="8", unschedulable=True),
+            node("n2", zone="z2", memory="8Gi", cpu="8"),
+            node("n3", zone="z3", memory="8Gi", cpu="8"),
+            node("n4", zone="z0", memory="12Gi", cpu="8", unschedulable=True),
+            node("n5", zone="z1", memory="12Gi", cpu="16", pods="9"),
+        ),
+        vms=(
+            vm("v1", on="n1", affinity=rather, **some, **y),
+            vm("v2", on="n2", affinity=apart, **some, **x),
+            vm("v3", on="n2", topology_spread=[even], **some, **x),
+            vm("v4", on="n3", memory="1Gi", namespace="team-1", labels={"app": "y"}),
+            vm("v5", on="n3", memory="4Gi", cpu="500m", namespace="team-1", labels={"app": "x"}),
+            vm("v6", on="n4", memory="3Gi", **y),
+        ),
+        intents=(
+            {
+                "apiVersion": API,
+                "kind": "MigrationRequest",
+                "metadata": {"name": "q", **IN},
+                "spec": {"vms": {"selector": wanted}},
+            },
+        ),
+    )
+    assert {move["vm"]["name"] for move in answered(case)["moves"]} == {
+        *("v1", "v2", "v3", "v4", "v6")
+    }
+    assert faults(case) == []
+
+
+def test_what_was_found_on_wide_mornings_stays_mended() -> None:
+    """265: what a spread counts has begun only if the moves that it waits for have ended."""
+    assert wide([265]) == []
+
+
+def wide(seeds: Iterable[int]) -> list[tuple[int, str]]:
+    return [(seed, fault) for seed in seeds for fault in faults(wide_morning(seed))]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("first", range(0, 500, 25))
+def test_no_plan_of_many_wide_mornings_has_a_fault(first: int) -> None:
+    assert wide(range(first, first + 25)) == []
 
 
 @pytest.mark.slow
@@ -273,16 +334,21 @@ def first_kind(case: Morning) -> str:
     return seen[0].partition(":")[0] if seen else ""
 
 
-def look(first: int, count: int, folder: Path | None) -> None:
+def look(
+    first: int, count: int, folder: Path | None, *, of: Callable[[int], Morning] = drawn
+) -> None:
     for seed in range(first, first + count):
-        seen = faults(drawn(seed))
+        seen = faults(of(seed))
         for fault in seen:
             print(seed, fault, flush=True)
         if seen and folder is not None:
-            shrunk(drawn(seed), first_kind).write(folder / str(seed))
+            shrunk(of(seed), first_kind).write(folder / str(seed))
         if (seed + 1) % STEP == 0:
             print(f"mornings to {seed} are done; continue from {seed + 1}", flush=True)
 
 
 if __name__ == "__main__":
-    look(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]) if len(sys.argv) > 3 else None)
+    _, *words = sys.argv
+    which = wide_morning if words[0] == "wide" else drawn
+    first, count, *where = words[words[0] == "wide" :]
+    look(int(first), int(count), Path(where[0]) if where else None, of=which)

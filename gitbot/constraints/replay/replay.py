@@ -175,10 +175,22 @@ class _Player:
         running = self._running(number)
         beside = (*running, *self.playback.coming(number, running))
         counted = tuple(other for other in beside if self.playback.counts(pod, other))
-        stages = self.playback.stages(counted)
+        before = self.order.before
+        waited = tuple(
+            other
+            for other in beside
+            if other not in counted and any(before[each] >> other & 1 for each in counted)
+        )
+        stages = self.playback.stages((*counted, *waited))
         for possible in choices(len(counted)):
             if self.order.possible(counted, possible):
-                wrong = list(_refusal(move, pod, stages.at(possible)))
+                begun = [each for each, stage in zip(counted, possible, strict=True) if stage]
+                # a counted move has begun only if those that it waits for have ended
+                rest = [
+                    2 if any(before[each] >> other & 1 for each in begun) else int(other in running)
+                    for other in waited
+                ]
+                wrong = list(_refusal(move, pod, stages.at((*possible, *rest))))
                 yield from wrong
                 if wrong:
                     break

@@ -28,11 +28,13 @@ class MovesInFlight:
 
     Migrations of others count against every limit until their estimated ends. If all moves may be
     in flight in any order (`any_order`), that is not asked again, and only limits are counted.
+    If `narrow`, a move waits where others in flight would give one of them another landing.
     """
 
-    def __init__(self, board: PlanState, *, any_order: bool = False) -> None:
+    def __init__(self, board: PlanState, *, any_order: bool = False, narrow: bool = False) -> None:
         self.air = board.fork()
         self._any = any_order
+        self._narrow = narrow
         self.steps: dict[NamespacedName, Step] = {}
         self._limits = board.facts.problem.limits
         self._sources: Counter[str] = Counter()
@@ -102,7 +104,8 @@ class MovesInFlight:
         for vm in self.steps:
             self.air.fail(vm)
         widened = [_widened(self.air, item, together) for item in together]
-        if not all(_lands_well(self.air, item, self.steps.values()) for item in widened):
+        same = not self._narrow or [w.landings for w in widened] == [s.landings for s in together]
+        if not same or not all(_lands_well(self.air, w, self.steps.values()) for w in widened):
             self.air.back(mark)
             return False
         for item in widened:

@@ -46,11 +46,17 @@ def schedule(board: PlanState, drafts: Sequence[Draft], *, eager: bool = True) -
     """Give times to the steps of all drafts. Each step is lawful after the ones before it.
 
     If `eager`, moves may overtake those before them: then they may wait for each other. In the
-    order of the drafts they do not, unless a draft and the clock disagree about a state: then these
-    moves are `unordered`.
+    order of the drafts they may still fly together, and a move without a pin may then land where
+    its draft did not know of, which a later move may not bear. `narrow` moves land where the drafts
+    say. None of these waits for another, unless a draft and the clock disagree about a state: then
+    these moves are `unordered`.
     """
-    found = _Clock(board, drafts, eager=eager).run()
-    return found if not eager or not found.unordered else _Clock(board, drafts, eager=False).run()
+    found = Timetable(timed=())
+    for quick, narrow in (*(((True, False),) if eager else ()), (False, False), (False, True)):
+        found = _Clock(board, drafts, eager=quick, narrow=narrow).run()
+        if not found.unordered:
+            break
+    return found
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,8 +80,10 @@ class _Waiting:
 class _Clock:
     """One attempt. Eager: a move may start before moves that precede it in the order."""
 
-    def __init__(self, board: PlanState, drafts: Sequence[Draft], *, eager: bool) -> None:
-        self.flight = MovesInFlight(board, any_order=in_any_order(drafts))
+    def __init__(
+        self, board: PlanState, drafts: Sequence[Draft], *, eager: bool, narrow: bool
+    ) -> None:
+        self.flight = MovesInFlight(board, any_order=in_any_order(drafts), narrow=narrow)
         self.eager = eager
         self.facts = board.facts
         items = [item for draft in drafts for item in draft.planned]

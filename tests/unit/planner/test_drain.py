@@ -289,6 +289,14 @@ def test_together_all_or_nothing_with_what_could_go() -> None:
     assert other.hint.startswith("n1, n2 could go without the others; mode: Rolling")
 
 
+def test_one_node_is_not_called_several_nodes() -> None:
+    scene: list[Any] = [*rack(), vm("fixed", on="n2", migratable=False)]
+    plan = planned(problem(scene, goals=[together("n2", block=True)]))
+    (other,) = [hold for hold in plan.holds if hold.vm.name == "v2"]
+    assert other.reason.startswith("n2 is emptied whole or not at all: default/fixed cannot move")
+    assert "Rolling" not in other.hint
+
+
 @pytest.mark.parametrize("block", [True, False])
 def test_together_with_a_vm_that_cannot_migrate(block: bool) -> None:
     scene: list[Any] = [*rack(), vm("fixed", on="n2", migratable=False)]

@@ -136,3 +136,13 @@ def test_a_node_that_does_not_answer_takes_no_vm_although_the_scheduler_would() 
     (hold,) = plan.holds
     assert hold.code == "no-feasible-node"
     assert hold.reason == "w does not take it: the node does not answer: Ready is False"
+
+
+def test_a_node_that_kubevirt_closes_to_vms_lacks_no_label_of_the_vm() -> None:
+    closed = {"kubevirt.io/schedulable": "false", **FAST}
+    nodes = [node("n1", labels=FAST), node("n2", labels=closed), node("n3", unschedulable=True)]
+    case = problem([*nodes, vm("a", on="n1", node_selector=FAST)], goals=[move("a")])
+    (hold,) = planned(case).holds
+    assert hold.reason == (
+        "no node takes it: n3 lacks speed=fast, n2 has no kubevirt.io/schedulable=true"
+    )
