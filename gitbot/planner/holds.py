@@ -336,13 +336,12 @@ def not_all(culprits: Culprits, nodes: Sequence[str], could: Sequence[str]) -> B
     """A VM stays because the nodes are emptied together or not at all, for these culprits."""
     first, code = min((vm, item.code) for vm, item in culprits.items())
     more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
-    some = f"{first_of(could, 3)} could go without the others; " if could else ""
-    alone = len(nodes) == 1
-    verb = "is emptied whole" if alone else "are emptied together"
+    some = f"{first_of(could, 3)} could go without the others; "
+    verb = "is emptied whole" if len(nodes) == 1 else "are emptied together"
     return Blocker(
         code="blocked-node",
         reason=f"{first_of(nodes, 3)} {verb} or not at all: {first} cannot move ({code}){more}",
-        hint="" if alone else f"{some}mode: Rolling empties one after the other",
+        hint=f"{some}mode: Rolling empties one after the other" if could else "",
         until=_last(culprits),
     )
 

@@ -230,7 +230,8 @@ def _no_free_domain(board: PlanState, vm: NamespacedName, kinds: Sequence[str]) 
     if rules:
         here = rules[0].room_for(vm, at_node, board.transit.occupancy)
     standby = f"a stand-by node with {labels}" if labels else "a stand-by node"
-    hint = f"{standby} in {f'{domain} {here}' if here else f'another {domain}'} would do"
+    where = "" if key == HOSTNAME else f" in {f'{domain} {here}' if here else f'another {domain}'}"
+    hint = f"{standby}{where} would do"
     if not rules:
         hint += (
             ", with mismatchLabelKeys [kubevirt.io/created-by] in the VM's own anti-affinity,"

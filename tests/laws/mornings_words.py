@@ -182,8 +182,14 @@ class Words:
             yield f"amount: {hold['reason']}: they ask {exact}"
         lack, have = _LACKS.search(hold["hint"]), _HAVE.search(rest)
         if lack and have and not {"."} & {*lack[1], *have[1]}:
-            there = 0 if have[1] == "none" else amount(have[1])
-            if amount(lack[1]) != amount(wanted) - there:
+            least = amount(wanted) - (0 if have[1] == "none" else amount(have[1]))
+            over = sum(  # an overfull node lacks that, too
+                max(0, -self._free(node, resource)[0])
+                for node in self.nodes
+                if re.search(rf"\b{node}\b", rest.partition(" beside ")[0])
+            )
+            most = least + over + (2**30 // 10 if over else 0)  # told in tenths
+            if not least <= amount(lack[1]) <= most:
                 yield f"remedy: {hold['reason']}: {hold['hint']}"
         if len(vms) == 1 and (names.strip() == hold["vm"]["name"]):
             yield from self._disproved(hold, resource, rest)

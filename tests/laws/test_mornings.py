@@ -17,7 +17,14 @@ from gitbot.planner.search import budget
 from tests.doubles.problems import HOSTNAME, ZONE, node, vm
 from tests.laws.mornings import API, Morning, morning
 from tests.laws.mornings_checker import Answer, faults
-from tests.laws.mornings_remedies import answered, still_there, useless
+from tests.laws.mornings_remedies import (
+    answered,
+    opting_out,
+    squeezed,
+    still_there,
+    stuck_when_rolling,
+    useless,
+)
 from tests.laws.mornings_wide import wide_morning
 
 CALM = Morning(
@@ -164,6 +171,23 @@ def test_a_reason_is_gone_once_a_person_did_what_it_names() -> None:
     assert [line for seed in (3, 15) for line in still_there(morning(seed, most=6))] == []
 
 
+def test_more_room_and_more_nodes_help() -> None:
+    """4, 5: a rule that is a wish blocks nothing; 14: two places are needed; 22: two nodes."""
+    assert [line for seed in (3, 4, 5, 14, 22) for line in still_there(squeezed(seed))] == []
+
+
+def test_a_vm_moves_once_its_owner_lets_it() -> None:
+    assert [
+        line for seed in (0, 2) for line in still_there(opting_out(morning(seed, most=6)))
+    ] == []
+
+
+def test_a_rolling_drain_empties_what_could_go_alone() -> None:
+    assert [
+        line for seed in (3, 8, 115) for line in stuck_when_rolling(morning(seed, most=6))
+    ] == []
+
+
 def test_a_field_that_a_hold_names_helps() -> None:
     """The two must be together, and a third VM goes between them: a hold says how long."""
     asked = {"vms": {"names": ["v1", "v2", "v3"]}, "target": {"node": "b"}}
@@ -214,6 +238,16 @@ def test_a_remedy_that_was_not_tried_is_not_said_to_fail(monkeypatch: pytest.Mon
 @pytest.mark.timeout(600)
 def test_a_remedy_that_is_offered_on_many_mornings_helps() -> None:
     assert [line for seed in range(80, 150) for line in useless(morning(seed, most=6))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_remedies_of_many_squeezed_clusters_help() -> None:
+    found = [line for seed in range(25, 100) for line in still_there(squeezed(seed))]
+    for seed in range(80, 120):
+        case = morning(seed, most=6)
+        found += [*still_there(opting_out(case)), *stuck_when_rolling(case)]
+    assert found == []
 
 
 @pytest.mark.slow

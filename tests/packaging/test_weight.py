@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 507,
     "kubevirt": 3_121,
     "model": 3_729,
-    "planner": 7_954,
+    "planner": 7_972,
     "policy": 4_100,
     "ports": 640,
     "published": 2_181,

@@ -44,7 +44,9 @@ def room_words(
     if short.unit == 1:
         wanted, there = _amount(short.resource, short.wanted), _free(short)
         have = "has" if mask.sum() == 1 else "have"
-        lack = _amount(short.resource, short.wanted - max(0, short.there))
+        over = int(np.maximum(-ground.board.room(short.resource)[mask], 0).max(initial=0))
+        over = over if mask.sum() == 1 else 0  # of several nodes, another may grow
+        lack = _amount(short.resource, short.wanted - short.there + over)
         reason = f"{who} {ask} {wanted} {short.resource}; {nodes} {have} {there}{beside}"
         return reason, f"at least {lack} more {short.resource} is needed on {label}"
     unit = _amount(short.resource, short.unit)
@@ -55,11 +57,15 @@ def room_words(
         f"{who} need {_count(short.wanted, 'place')} of {unit} {short.resource};"
         f" {nodes} can have {max(0, short.there)}{beside}, however they are filled"
     )
-    return reason, f"one more place of {unit} {short.resource} is needed among {label}"
+    more = short.wanted - short.there
+    places, be = ("one more place", "is") if more == 1 else (f"{more} more places", "are")
+    return reason, f"{places} of {unit} {short.resource} {be} needed among {label}"
 
 
-def apart_words(crowd: DomainLimit, members: int, values: Sequence[str]) -> tuple[str, str]:
-    """Reason and remedy: more VMs than the domains may hold."""
+def apart_words(
+    crowd: DomainLimit, members: int, values: Sequence[str], more: int
+) -> tuple[str, str]:
+    """Reason and remedy: more VMs than the domains may hold, and so many more would do."""
     word = _DOMAINS.get(crowd.key, f"value of {crowd.key}")
     reason = (
         f"{_count(members, 'VM')}, {_count(len(values), word)} for them"
@@ -68,9 +74,17 @@ def apart_words(crowd: DomainLimit, members: int, values: Sequence[str]) -> tupl
     soften = f"enforcement: Preferred in {crowd.rule.ref.where}"
     if crowd.rule.ref.of_vm:
         soften = "preferred instead of required anti-affinity in the VMs' specs"
-    more = "another node" if crowd.key == HOSTNAME else f"a node in another {word}"
     soften = f", or {soften}" if crowd.rule.required else ""
-    return reason, f"{more} that may take them{soften}"
+    return reason, f"{_more_domains(crowd, more)} that may take them{soften}"
+
+
+def _more_domains(crowd: DomainLimit, count: int) -> str:
+    if crowd.key == HOSTNAME:
+        return "another node" if count == 1 else f"{count} more nodes"
+    if count == 1:
+        return f"a node in another {_DOMAINS.get(crowd.key, f'value of {crowd.key}')}"
+    plural = f"{_DOMAINS[crowd.key]}s" if crowd.key in _DOMAINS else f"values of {crowd.key}"
+    return f"nodes in {count} more {plural}"
 
 
 def clash_words(

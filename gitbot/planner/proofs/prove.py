@@ -45,13 +45,15 @@ _OPEN = frozenset({"no-feasible-node", "no-free-domain", "not-together", "not-he
 class Proof:
     """In no plan do all of these VMs find a place: why, and what would help.
 
-    `scope` is what was counted: other intents may keep its VMs off other nodes.
+    `scope` is what was counted: other intents may keep its VMs off other nodes. `domains`: how many
+    more would help, if they are too few.
     """
 
     vms: frozenset[NamespacedName]
     reason: str
     remedy: str
     scope: Counted | None = field(default=None, compare=False)
+    domains: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +131,8 @@ def _proven(hold: Hold, found: Mapping[tuple[str, NamespacedName], Proof]) -> Ho
         return hold
     if hold.code == "no-free-domain":
         reason = f"no plan exists: {hold.reason} ({proof.reason})"
-        return replace(hold, reason=reason, proven=True)
+        hint = hold.hint if proof.domains < 2 else proof.remedy  # one stand-by node is too few
+        return replace(hold, reason=reason, proven=True, hint=hint)
     hint = f"{proof.remedy}; {hold.hint}" if hold.hint else proof.remedy
     return replace(hold, reason=f"no plan exists: {proof.reason}", hint=hint, proven=True)
 
@@ -332,8 +335,9 @@ def _crowded(rooms: CapacityCheck, quest: GoalRequirement, crowd: DomainLimit) -
         room = {value: crowd.room(names[value], healed=healed) for value in sorted(values)}
         if named and len(inside) > sum(room.values()):
             listed = sorted(names[value] for value in values)
-            reason, remedy = apart_words(crowd, len(inside), listed)
-            yield Proof(vms=named, reason=reason, remedy=remedy, scope=scope)
+            more = -(-(len(inside) - sum(room.values())) // crowd.most)
+            reason, remedy = apart_words(crowd, len(inside), listed, more)
+            yield Proof(vms=named, reason=reason, remedy=remedy, scope=scope, domains=more)
         elif named:
             least = {value: len(inside) - sum(room.values()) + room[value] for value in room}
             forced = {value: needed for value, needed in least.items() if needed > 0}
