@@ -2,7 +2,7 @@
 
 import gc
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -219,7 +219,9 @@ def specs_of(admin: Connection, namespace: str) -> dict[str, Any]:
 
 def wrong_landings(journal: Journal, loop: LiveLoop) -> tuple[list[str], int]:
     """Target pods that the scheduler put where the plan had not allowed; how many there were."""
-    moves = {(str(move.request), str(move.vm.namespaced_name)): move for move in loop.planned()}
+    allowed: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for move in loop.planned():  # a VM that steps aside and goes on moves twice for one request
+        allowed[str(move.request), str(move.vm.namespaced_name)].update(move.allowed_nodes)
     requests = {
         item["metadata"]["name"]: annotations_of(item)["placement.gitbot.dev/request"]
         for item in loop.shell.cluster.list_migrations()
@@ -231,9 +233,9 @@ def wrong_landings(journal: Journal, loop: LiveLoop) -> tuple[list[str], int]:
             continue
         count += 1
         vm = f"{binding.pod['metadata']['namespace']}/{annotations_of(binding.pod)[names.DOMAIN]}"
-        move = moves[requests[job], vm]
-        if binding.node not in move.allowed_nodes:
-            wrong.append(f"{vm}: on {binding.node}, allowed {', '.join(move.allowed_nodes)}")
+        nodes = sorted(allowed[requests[job], vm])
+        if binding.node not in nodes:
+            wrong.append(f"{vm}: on {binding.node}, allowed {', '.join(nodes)}")
     return wrong, count
 
 
