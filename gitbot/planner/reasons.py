@@ -21,7 +21,7 @@ _LOST = "lost"
 _LANDING = "landing"
 _COMPANY = "company"
 _CORDONED_LATER = "cordoned-later"
-_NO_VMS = "no-vms"
+_NO_VMS = "NodeAffinity of KubeVirt"  # sorts beside the other labels, so before a lack of room
 _MOST_KINDS = 3
 _WORDS = {
     "NodeUnschedulable": ("is cordoned", "are cordoned"),
