@@ -34,7 +34,7 @@ def audit_cluster(
 
     `manifests` are the VirtualMachines in Git with their files.
     """
-    pods, instances = tuple(placed_pods(snapshot)), Instances.of(snapshot)
+    pods, instances = placed_pods(snapshot), Instances.of(snapshot)
     found = [
         *broken_rules(snapshot, rules, pods, observed or {}),
         *unmet_terms(snapshot, pods),

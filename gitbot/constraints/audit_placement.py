@@ -21,7 +21,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, KubernetesObject, labels_of, name_of
 from gitbot.kubernetes.selectors import NodeMatcher
 from gitbot.kubevirt.names import ARCHITECTURE, SCHEDULABLE
-from gitbot.model.caches import IdentityCache
+from gitbot.model.caches import IdentityCache, LastValueCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import Affinity, AffinityTerm, SpreadConstraint
@@ -58,8 +58,15 @@ class Misplacement:
     weight: int = 0
 
 
-def placed_pods(snapshot: ClusterSnapshot) -> Iterator[PlacedPod]:
-    """The launcher pod in which each VM runs, then all other pods with a node, sorted."""
+def placed_pods(snapshot: ClusterSnapshot) -> tuple[PlacedPod, ...]:
+    """The launcher pod in which each VM runs, then all other pods with a node, sorted.
+
+    Repeated calls for one snapshot return the same pods.
+    """
+    return _last(snapshot)
+
+
+def _placed_pods(snapshot: ClusterSnapshot) -> Iterator[PlacedPod]:
     instances, world = Instances.of(snapshot), World.of(snapshot)
     launchers: set[NamespacedName] = set()
     for item in instances.values():
@@ -78,6 +85,11 @@ def placed_pods(snapshot: ClusterSnapshot) -> Iterator[PlacedPod]:
         other = world.pod(name)
         if other is not None and other.node in instances.nodes and not other.terminating:
             yield PlacedPod(pod=other, node=other.node, own=(name,), obj=obj)
+
+
+_last = LastValueCache[ClusterSnapshot, tuple[PlacedPod, ...]](
+    lambda snapshot, _: tuple(_placed_pods(snapshot))
+)
 
 
 def misplaced(
