@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,11 +22,19 @@ from gitbot.intents.compile import (
 )
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, uid_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.ledger.request_id import UNMERGED
+from gitbot.model.ledger.request_id import UNMERGED, DrainId
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import PlacementPlan
-from gitbot.model.plan.problem import EmptyNodes, Goal, HealRule, PlacementProblem, Reservation
+from gitbot.model.plan.problem import (
+    EmptyNodes,
+    Goal,
+    HealRule,
+    PlacementProblem,
+    Request,
+    Reservation,
+    ReturnHome,
+)
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
 from gitbot.planner import make_plan, planner_of
 from gitbot.reports import Preview
@@ -36,6 +44,7 @@ from gitbot.workflows.core.plan_conditions import outlook_of
 from gitbot.workflows.core.revision import Revision
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
+_CORDONED = "node.kubernetes.io/unschedulable"
 MOST_HEALED = 50  # rules whose healing is previewed
 
 
@@ -117,7 +126,9 @@ class ClusterScope:
         after = replace(
             self,
             evidence=replace(self.evidence, snapshot=snapshot),
-            instances=Instances(snapshot) if plan.moves and goals else self.instances,
+            instances=Instances(snapshot)
+            if plan.moves and (goals or plan.drains)
+            else self.instances,
         )
         made: list[Preview] = []
         found: list[Finding] = []
@@ -130,7 +141,32 @@ class ClusterScope:
             found += fault_findings(led.faults)
             if self.before is not None:
                 found += _preview_findings(preview, goal)
+        if self.before is not None:
+            made += after.ways_home(plan, onlooker)
         return tuple(made), tuple(found)
+
+    def ways_home(self, plan: PlacementPlan, onlooker: PlanningProgress) -> Iterator[Preview]:
+        """What brings the VMs of each drain home once its nodes are back, planned as of now."""
+        for drain in plan.drains:
+            window = drain.request.occurrence.window if isinstance(drain.request, DrainId) else ""
+            found = self.intents.window(window)
+            moves = [move for move in plan.moves if move.request == drain.request]
+            homes = {
+                move.vm.namespaced_name: move.source.node
+                for move in reversed(moves)
+                if move.source.node in drain.emptied
+            }
+            if not isinstance(drain.request, DrainId) or found is None or not homes:
+                continue
+            if found[1].return_home == "Never":
+                continue
+            request = Request(id=drain.request.occurrence.homecoming, intent=found[0].ref)
+            back = _uncordoned(self.evidence.snapshot, drain.emptied)
+            scope = replace(self, evidence=replace(self.evidence, snapshot=back))
+            problem, _ = scope.problem((ReturnHome(request=request, homes=homes),))
+            led = make_plan(problem, onlooker=onlooker)
+            title = f"way home after {window}, once its nodes are back"
+            yield Preview(title=title, plan=led)
 
     @property
     def changed(self) -> frozenset[str]:
@@ -342,6 +378,19 @@ def apply_plan_to_snapshot(snapshot: ClusterSnapshot, plan: PlacementPlan) -> Cl
     )
     objects["Pod"] = tuple(_pod(item, owners) for item in snapshot.of("Pod"))
     return replace(snapshot, objects=objects)
+
+
+def _uncordoned(snapshot: ClusterSnapshot, nodes: Collection[str]) -> ClusterSnapshot:
+    """The same objects with these nodes in service."""
+    found = snapshot.of("Node")
+    back = tuple(_in_service(node) if name_of(node).name in nodes else node for node in found)
+    return replace(snapshot, objects={**snapshot.objects, "Node": back})
+
+
+def _in_service(node: KubernetesObject) -> dict[str, Any]:
+    spec = dict(node.get("spec") or {})
+    taints = [item for item in spec.get("taints") or () if item.get("key") != _CORDONED]
+    return {**node, "spec": {**spec, "unschedulable": False, "taints": taints}}
 
 
 def _instance(instance: KubernetesObject, node: str) -> dict[str, Any]:

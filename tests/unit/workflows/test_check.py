@@ -214,8 +214,9 @@ def test_a_window_is_in_the_digest_of_a_pull_request_if_it_opens_once(recurs: bo
     assert alone.judged is not None
     assert beside.judged is not None
     assert (alone.judged.digest == beside.judged.digest) is recurs
-    shown = ["drain/firmware/20270306T210000Z empties n1"] if recurs else []
-    assert [item.title for item in beside.previews] == shown
+    drained = "drain/firmware/20270306T210000Z empties n1"
+    home = "way home after firmware, once its nodes are back"
+    assert [item.title for item in beside.previews] == [drained if recurs else home]
 
 
 def test_the_comment_says_which_openings_a_pull_request_changes() -> None:

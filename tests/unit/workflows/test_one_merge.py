@@ -72,6 +72,34 @@ def comment(story: Story, number: int = 1) -> str:
     return found.body
 
 
+def test_the_way_home_is_shown_as_a_forecast_that_the_merge_does_not_approve() -> None:
+    story = Story.begin(step=1)
+    story.open(rack=window())
+    result = publish(story.shell, number=1)
+    judged, (home,) = result.check.judged, result.check.previews
+    assert judged is not None
+    assert home.title == "way home after rack, once its nodes are back"
+    there = {move.vm.name: (move.source.node, move.to.node) for move in judged.plan.moves}
+    back = {move.vm.name: (move.to.node, move.source.node) for move in home.plan.moves}
+    assert back == there
+    assert there
+    text = comment(story)
+    assert "Preview, not approved by a merge: way home after rack, once its nodes are back" in text
+    without = shown(window(more="\n  returnHome: Never"))
+    assert "way home" not in comment(without)
+
+
+def test_the_way_home_counts_cordoned_nodes_as_back() -> None:
+    story = Story.begin(step=1)
+    for node in NODES:
+        story.cluster.cordon(node)
+    story.cluster.settle()
+    story.open(rack=window())
+    (home,) = publish(story.shell, number=1).check.previews
+    assert home.plan.moves
+    assert home.plan.holds == ()
+
+
 @pytest.mark.parametrize(
     ("drain", "begins"), [("lead: PT1H", START - 3600), ("lead: Auto", START - 900)]
 )
