@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from gitbot.errors import ClusterError, ClusterForbidden, LedgerError, UsageError
+from gitbot.errors import ClusterError, ClusterForbidden, ConflictError, LedgerError, UsageError
 from gitbot.execution.cluster_facts import LEDGER
 from gitbot.model.ledger.events import ClusterIdentified
 from gitbot.model.ledger.ledger import Ledger
@@ -235,9 +235,19 @@ def test_no_ledger_begins_beside_migrations() -> None:
     fork(world)
     lose_namespace(world)
     guarded = GuardedLedgerStore(
-        store=world.stage.store, missing=lambda: missing_branch(world.shell)
+        store=MemoryLedgerStore(), missing=lambda: missing_branch(world.shell)
     )
     with pytest.raises(LedgerError, match="the ledger has no line about prod"):
+        guarded.append(Ledger(), lines[:1], {})  # type: ignore[arg-type]
+
+
+def test_a_branch_that_another_process_has_just_made_is_a_lost_race() -> None:
+    world = World.begin()
+    lines = world.stage.store.read().events
+    guarded = GuardedLedgerStore(
+        store=world.stage.store, missing=lambda: missing_branch(world.shell)
+    )
+    with pytest.raises(ConflictError):
         guarded.append(Ledger(), lines[:1], {})  # type: ignore[arg-type]
 
 

@@ -32,8 +32,8 @@ class GuardedLedgerStore:
         self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes | None]
     ) -> Ledger:
         """As the store. Raises LedgerError if there is no branch, and an anchor knows one."""
-        if not ledger.head and (why := self.missing()):
-            raise LedgerError(why)
+        if not ledger.head and (why := self.missing()) and not self.store.read().head:
+            raise LedgerError(why)  # with a branch by now, another process was first: a lost race
         return self.store.append(ledger, events, plans)
 
 
