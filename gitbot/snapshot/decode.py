@@ -143,9 +143,15 @@ def filter_annotations(kind: str, items: list[Any]) -> None:
         for metadata in holders(items, path[:-1]):
             if metadata.annotations is not None:
                 found = _kept_annotations(metadata.annotations)
-                if HEARTBEAT in found and (metadata.labels or {}).get(SCHEDULABLE) != "false":
+                if HEARTBEAT in found and not _is_closed(metadata.labels):
                     del found[HEARTBEAT]  # else each node would change every minute
                 metadata.annotations = found or None
+
+
+def _is_closed(labels: Any) -> bool:
+    """Whether KubeVirt runs no new VM on a node with these labels; pages have them undecoded."""
+    known = msgspec.json.decode(labels) if isinstance(labels, msgspec.Raw) else labels
+    return isinstance(known, dict) and known.get(SCHEDULABLE) == "false"
 
 
 def _kept_annotations(annotations: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitbot.errors import SnapshotError
+from gitbot.kubevirt.names import HEARTBEAT, SCHEDULABLE
 from gitbot.model.cluster.cluster import KINDS
 from gitbot.snapshot import from_objects
 from gitbot.snapshot.from_objects import from_sorted
@@ -74,6 +75,17 @@ def test_no_field_that_a_rule_can_refer_to_is_lost_beside_typed_objects() -> Non
     for kind in ("Node", "Pod"):
         for ours, theirs in zip(read.of(kind), whole.of(kind), strict=True):
             assert comparable(ours) == comparable(theirs)
+
+
+@pytest.mark.parametrize(("label", "kept"), [("true", False), ("false", True)])
+def test_a_page_keeps_the_heartbeat_of_a_silent_virt_handler_alone(label: str, kept: bool) -> None:
+    metadata = {
+        "name": "a",
+        "labels": {SCHEDULABLE: label},
+        "annotations": {HEARTBEAT: "2026-12-06T20:59:00Z"},
+    }
+    (read,) = rows_of("Node", [page_of([{"metadata": metadata}])])
+    assert (HEARTBEAT in read["metadata"].get("annotations", {})) is kept
 
 
 def comparable(value: Any) -> Any:

@@ -32,7 +32,7 @@ ROOMS = {
     "service": 236,
     "settings": 1_058,
     "simulation": 9_019,
-    "snapshot": 2_573,
+    "snapshot": 2_579,
     "wiring": 1_267,
     "workflows": 16_836,
 }
