@@ -21,7 +21,7 @@ SETTINGS = Settings(clusters=(ClusterSettings(name="prod", time_zone="UTC"),), a
 EXAMPLES: list[dict[str, Any]] = [
     document.value
     for path in sorted(VALID.rglob("*.yaml"))
-    if path.parent.name != "configuration"
+    if path.parent.name not in ("cluster", "configuration")
     for document in read_documents(path.read_bytes(), str(path))[0]
 ]
 CALENDARS = {f"intents/prod/{path.name}": path.read_bytes() for path in VALID.rglob("*.ics")}

@@ -209,7 +209,7 @@ BUGS = (
     bug("I2", "hold deletes what is only announced", "workflows/apply/record_before_delete.py",
         "if move.state is MoveState.INTENDED and move.migration in uids", "if False", EARLY),
     bug("I2", "every error of TLS counts as unsent", "adapters/kubernetes/transport.py",
-        "(_RequestNotSent if _is_untrusted(error) else _ResponseLost)", "_RequestNotSent",
+        "(_UntrustedError if is_untrusted(error) else _ResponseLost)", "_RequestNotSent",
         "tests/contracts/test_broken_connections.py"),
     bug("I5", "what is merged meanwhile is not compared", RUN,
         "if older or base_head(run.shell) != run.base.commit:", "if older:",

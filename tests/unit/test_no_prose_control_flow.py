@@ -13,6 +13,7 @@ QUESTIONS = frozenset(
 )
 ELSEWHERE = ("simulation", "reports")  # what plays a cluster, and what only words texts
 ALLOWED = {
+    "adapters/git/branches.py: 'certificate' in error.message": "Git has no code for it",
     "adapters/git/branches.py: 'dubious ownership' in error.message": "Git has no code for it",
     "adapters/sandbox/policy_runner.py: failure.message.endswith(_OUT_OF_MEMORY)": (
         "the text is the CEL runtime's"
