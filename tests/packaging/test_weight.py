@@ -15,7 +15,7 @@ ROOMS = {
     "audit": 2_173,
     "calendar": 1_540,
     "cli": 9_578,
-    "constraints": 11_567,
+    "constraints": 11_570,
     "documents": 2_506,
     "errors": 113,
     "execution": 3_604,

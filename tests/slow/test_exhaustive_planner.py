@@ -9,10 +9,6 @@ from tests.laws.tiny_scarce import scarce
 from tests.laws.tiny_verdict import shortfall
 
 FIRST = 1_000_000
-REFUTED = [(1_001_921, "undone")]
-"""The only best plan has a move that waits for another one's end. A third move waits for neither,
-and the replay counts both places of the first beside the second, so it refuses that plan.
-"""
 
 
 @pytest.mark.slow
@@ -28,8 +24,7 @@ def test_no_plan_is_better_where_any_vm_may_move(
 def test_no_plan_is_better_where_room_is_scarce(
     first: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known = [item for item in REFUTED if item[0] in range(first, first + 200)]
-    assert _worse(range(first, first + 200), scarce, capsys) == known
+    assert _worse(range(first, first + 200), scarce, capsys) == []
 
 
 def _worse(

@@ -7,7 +7,7 @@ moves may start and end in any order that their dependencies allow, and each may
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from gitbot.constraints.moves.copies import Copies
@@ -175,11 +175,14 @@ class _Player:
         running = self._running(number)
         beside = (*running, *self.playback.coming(number, running))
         counted = tuple(other for other in beside if self.playback.counts(pod, other))
-        before = self.order.before
+        before, moves = self.order.before, self.order.moves
+        known = Counter(moves[other].vm for other in beside)
         waited = tuple(
             other
             for other in beside
-            if other not in counted and any(before[each] >> other & 1 for each in counted)
+            if other not in counted
+            and any(before[each] >> other & 1 for each in counted)
+            and known[moves[other].vm] == 1  # two moves of one VM hold all their places, as before
         )
         stages = self.playback.stages((*counted, *waited))
         for possible in choices(len(counted)):
