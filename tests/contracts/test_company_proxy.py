@@ -1,5 +1,6 @@
 """Every service behind a company's proxy, whose certificates only SSL_CERT_FILE makes trusted."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,6 +133,18 @@ def test_gitea(trusted: InspectingProxy) -> None:
 
 def test_the_cluster(trusted: InspectingProxy, tmp_path: Path) -> None:
     assert cluster(tmp_path).list_migrations() == ()
+    assert set(trusted.asked) == {CLUSTER}
+
+
+def test_the_proxy_of_a_kubeconfig_wins(
+    trusted: InspectingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    path = write_kubeconfig(tmp_path / "config", server=f"https://{CLUSTER}", context="prod")
+    known = json.loads(path.read_text())
+    known["clusters"][0]["cluster"]["proxy-url"] = trusted.url
+    path.write_text(json.dumps(known))
+    assert KubernetesCluster(kubeconfig=str(path)).list_migrations() == ()
     assert set(trusted.asked) == {CLUSTER}
 
 

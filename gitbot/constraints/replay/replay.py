@@ -182,7 +182,7 @@ class _Player:
             for other in beside
             if other not in counted
             and any(before[each] >> other & 1 for each in counted)
-            and known[moves[other].vm] == 1  # two moves of one VM hold all their places, as before
+            and known[moves[other].vm] == 1  # else the pod between its moves would be missing
         )
         stages = self.playback.stages((*counted, *waited))
         for possible in choices(len(counted)):
