@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import os
 import ssl
+from pathlib import Path
+
+from gitbot.errors import UsageError
 
 VARIABLE = "SSL_CERT_FILE"
 HINT = f"set {VARIABLE} to a file that has the certificate of your authority too"
 
 
 def trusted_file() -> str:
-    """The file of certificates; "" for those that the machine or the library trusts."""
-    return os.environ.get(VARIABLE, "")
+    """The file of certificates; "" for those that the machine or the library trusts.
+
+    Raises UsageError if there is no such file: each library would say so in words of its own.
+    """
+    path = os.environ.get(VARIABLE, "")
+    if path and not Path(path).is_file():
+        raise UsageError(f"{VARIABLE} is {path}, and there is no such file", hint=HINT)
+    return path
 
 
 def is_untrusted(error: BaseException | None) -> bool:

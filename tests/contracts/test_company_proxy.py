@@ -13,7 +13,7 @@ from gitbot.adapters.git import GitRepository
 from gitbot.adapters.kubernetes import KubernetesCluster
 from gitbot.adapters.prometheus import Prometheus
 from gitbot.adapters.webhooks import Webhooks
-from gitbot.errors import ClusterError, ForgeError, NoticeError, RepositoryError
+from gitbot.errors import ClusterError, ForgeError, NoticeError, RepositoryError, UsageError
 from gitbot.ports.forge import PullState
 from gitbot.simulation.http import write_kubeconfig
 from gitbot.snapshot import from_objects
@@ -159,6 +159,18 @@ def test_notices(trusted: InspectingProxy, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("GITBOT_NOTIFY_ON_CALL_URL", f"https://{HOOKS}/hook")
     Webhooks(TestClock()).send("on-call", "1", b"{}")
     assert trusted.asked == [HOOKS]
+
+
+def test_a_file_that_is_not_there_is_named_at_once(
+    scene: Scene, proxy: InspectingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = github(scene, TestClock())
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
+    with pytest.raises(UsageError, match="SSL_CERT_FILE is /nowhere/ca"):
+        github(scene, TestClock())
+    with pytest.raises(UsageError, match="no such file"):
+        GitRepository.clone(opened.remote, tmp_path / "m", access=opened.access)
+    assert proxy.asked == []
 
 
 @pytest.mark.usefixtures("stranger")

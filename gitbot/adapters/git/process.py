@@ -113,7 +113,7 @@ def remote_address(work_tree: Path, name: str) -> str:
 def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
     """Environment variables that exclude a user's and the system's Git configuration."""
     configuration = {**_CONFIGURATION, **access.configuration}
-    if trusted := trusted_file():
+    if access.protocols != _SILENT and (trusted := trusted_file()):
         configuration["http.sslCAInfo"] = trusted
     environment = {
         "GIT_CONFIG_NOSYSTEM": "1",
