@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_579,
     "wiring": 1_267,
-    "workflows": 16_836,
+    "workflows": 16_886,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

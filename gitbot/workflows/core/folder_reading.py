@@ -1,6 +1,7 @@
 """Reads a base branch with errors so that a broken file stops only its folder, if `owners` bind it.
 
-Of several files with one identity each is broken: no reader can know which of them is meant.
+Of several files with one identity each is broken: no reader can know which of them is meant. But a
+file that may act everywhere keeps what single namespaces took from it.
 
 In doubt everything waits: for errors of configuration or policies, files that no entry of `owners`
 binds to single namespaces, last valid texts that clash with others, files that a change of the
@@ -26,7 +27,7 @@ from gitbot.model.grouping import grouped
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.ports.repository import Commit, Repository
-from gitbot.settings import Settings, read_settings
+from gitbot.settings import OwnerSettings, Settings, read_settings
 from gitbot.workflows.core.beside import beside_at
 from gitbot.workflows.core.broken_files import BrokenFile, repaired
 from gitbot.workflows.core.revision import INTENTS, Revision, Texts
@@ -77,10 +78,12 @@ def _repaired(
     while errors := _errors(revision, broken):
         clashes = tuple(_clashes(texts.files, revision, errors))
         errors = grouped((*_each(errors), *((item.file, item) for item in clashes)))
+        rivals = frozenset(errors if clashes else ())
+        errors = {path: found for path, found in errors.items() if not history.keeps(path, rivals)}
         if len(broken) + len(errors) > _FILES:
             return None
         for path, found in errors.items():
-            item = history.broken_file(path, found, rivals=errors if clashes else ())
+            item = history.broken_file(path, found, rivals=rivals)
             if path in broken or item is None:
                 return None
             broken[path] = item
@@ -135,6 +138,10 @@ def _intents_of(path: str, data: bytes, revision: Revision) -> tuple[Intent, ...
     return intents.intents
 
 
+def _identities(path: str, data: bytes, revision: Revision) -> frozenset[str]:
+    return frozenset(item.ref.id for item in _intents_of(path, data, revision))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _History:
     repository: Repository
@@ -148,9 +155,9 @@ class _History:
 
         `rivals` are files that may have the same identities.
         """
-        owner = owner_of(path, self.revision.settings)
+        owner = self._binding(path)
         text = self.texts.files.get(path)
-        if text is None or owner is None or "*" in owner.namespaces:
+        if text is None or owner is None:
             return None
         if is_proposal_file(path, self.revision.cluster) or path.endswith(".ics"):
             return None
@@ -164,6 +171,51 @@ class _History:
         if {item.code for item in errors} == {UNKNOWN_WINDOW}:
             return replace(made, held=text, held_at=last.id)
         return self._holding(made, changes, frozenset(rivals) - {path})
+
+    def _binding(self, path: str) -> OwnerSettings | None:
+        """The owner of a file that may act in single namespaces only."""
+        owner = owner_of(path, self.revision.settings)
+        return None if owner is None or "*" in owner.namespaces else owner
+
+    def keeps(self, path: str, rivals: Iterable[str]) -> bool:
+        """Whether a file may act everywhere and is valid, but for identities that others took.
+
+        They did if it had them before, and has had them since.
+        """
+        text = self.texts.files.get(path)
+        if text is None or self._binding(path) is not None or not self._is_valid(path, text):
+            return False
+        mine = _identities(path, text, self.revision)
+        taken = [
+            (rival, identity)
+            for rival in rivals
+            if rival != path
+            for identity in mine & _identities(rival, self.texts.files[rival], self.revision)
+        ]
+        return bool(taken) and all(
+            self._binding(rival) is not None and self._took(rival, identity, path)
+            for rival, identity in taken
+        )
+
+    def _took(self, path: str, identity: str, first: str) -> bool:
+        """Whether a file has an identity only since a commit before which `first` had it."""
+        for change in self.repository.log(self.texts.commit, path=path, limit=_CHANGES):
+            before = next(iter(change.parents), None)
+            if before is None:
+                return False
+            if identity in self._identities_at(before, path):
+                continue
+            changes = self.repository.log(self.texts.commit, path=first, limit=_CHANGES)
+            since = [
+                item.id for item in changes if not self.repository.is_ancestor(item.id, before)
+            ]
+            return len(since) < _CHANGES and all(
+                identity in self._identities_at(commit, first) for commit in (before, *since)
+            )
+        return False
+
+    def _identities_at(self, commit: str, path: str) -> frozenset[str]:
+        return _identities(path, self.repository.read_blob(commit, path) or b"", self.revision)
 
     def _holding(
         self, made: BrokenFile, changes: tuple[Commit, ...], rivals: frozenset[str]
@@ -195,11 +247,9 @@ class _History:
 
         Its identities may not be those of a rival there.
         """
-        taken = {item.ref.id for item in _intents_of(path, data, self.revision)} if rivals else {}
-        for rival in rivals:
-            beside_it = self.repository.read_blob(commit, rival) or b""
-            if any(item.ref.id in taken for item in _intents_of(rival, beside_it, self.revision)):
-                return False
+        taken = _identities(path, data, self.revision) if rivals else frozenset()
+        if any(taken & self._identities_at(commit, rival) for rival in rivals):
+            return False
         text = self.repository.read_blob(commit, CONFIGURATION_FILE) or b""
         settings, _ = read_settings(text, CONFIGURATION_FILE, beside_at(self.repository, commit))
         beside: Mapping[str, bytes] = {}

@@ -29,7 +29,7 @@ OWNERS = """  owners:
   - {paths: [intents/iberia/c], namespaces: [web]}
 """
 A, B = "intents/iberia/a/jump.yaml", "intents/iberia/b/pay.yaml"
-OTHER = "intents/iberia/a/other.yaml"
+OTHER, ALL = "intents/iberia/a/other.yaml", "intents/iberia/all.yaml"
 BROKEN = f"{HEAD}kind: FreezeWindow\nmetadata: {{name: [}}\n"
 
 
@@ -120,7 +120,7 @@ def test_a_pull_request_of_the_other_team_is_planned_and_approved() -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        {"intents/iberia/all.yaml": BROKEN},  # an owner that may act in everything
+        {ALL: BROKEN},  # an owner that may act in everything
         {".gitbot.yaml": "kind: ["},
         {"policies/own.yaml": "kind: ["},
         {"intents/iberia/gitbot/x.yaml": "kind: ["},
@@ -262,8 +262,28 @@ def test_an_approval_of_the_other_team_counts_though_the_merge_has_a_broken_file
             {OTHER: freeze("old", "payments"), ".gitbot.yaml": "{b takes both}"},
             {".gitbot.yaml": ""},
         ],
-        # the platform, which may act everywhere, has the same identity
-        [{"intents/iberia/all.yaml": freeze("old", "payments")}],
+        # the platform, which may act everywhere, takes an identity
+        [{ALL: freeze("old", "payments")}],
+        # it gave the identity up, and takes it again
+        [
+            {OTHER: None, ALL: freeze("old", "customapp")},
+            {OTHER: freeze("old", "customapp")},
+            {ALL: freeze("new", "customapp")},
+            {ALL: freeze("old", "customapp")},
+        ],
+        # both are new in one commit
+        [{OTHER: None}, {OTHER: freeze("old", "customapp"), ALL: freeze("old", "web")}],
+        # the file of the platform has another error
+        [
+            {OTHER: None, ALL: freeze("old", "web")},
+            {OTHER: freeze("old", "customapp")},
+            {ALL: freeze("old", "web") + "nothing: 1\n"},
+        ],
+        # two files of the platform
+        [
+            {OTHER: None, ALL: freeze("old", "web")},
+            {OTHER: freeze("old", "customapp"), "intents/iberia/too.yaml": freeze("old", "web")},
+        ],
         # the last valid texts have the same identity
         [
             {OTHER: None},
@@ -276,7 +296,18 @@ def test_an_approval_of_the_other_team_counts_though_the_merge_has_a_broken_file
         ],
         [{"intents/iberia/a/holidays.ics": "no calendar", OTHER: "{calendar}"}],
     ],
-    ids=["renamed", "broken, then renamed", "configuration", "platform", "last texts", "calendar"],
+    ids=[
+        "renamed",
+        "broken, then renamed",
+        "configuration",
+        "platform",
+        "platform again",
+        "platform in one commit",
+        "platform with an error",
+        "platform twice",
+        "last texts",
+        "calendar",
+    ],
 )
 def test_everything_waits_if_the_reading_is_not_sure(commits: list[dict[str, Any]]) -> None:
     made = story({OTHER: freeze("old", "customapp")})
@@ -318,6 +349,29 @@ def test_one_identity_in_two_folders_stops_these_two() -> None:
     made.port.sleep(61)
     apply(made.shell)
     assert begun(made) == ["jumpbox", "pay"]
+
+
+@pytest.mark.parametrize("folder", ["web", "all"])
+def test_a_team_that_takes_an_identity_of_the_platform_stops_itself(folder: str) -> None:
+    """Whichever of the two files is read first; and the platform's window holds for all."""
+    theirs, platform = f"intents/iberia/{folder}/night.yaml", "intents/iberia/c0/night.yaml"
+    made = story({platform: windowed()})
+    settings = (made.repository.read_blob("main", ".gitbot.yaml") or b"").decode()
+    mine = settings.replace("intents/iberia/c]", f"intents/iberia/{folder}]")
+    mine = mine.replace("[web]", "[web], zones: [nowhere]")
+    commit(made, {".gitbot.yaml": mine, theirs: freeze("theirs", "web")})
+    approve(made, "b", {B: request("pay", "pay", "payments", "  window: night\n")})
+    commit(made, {theirs: freeze("theirs", "web") + "---\n" + windowed()})
+    approve(made, "a", {A: JUMP})
+    # the platform changes its own window
+    commit(made, {platform: windowed().replace("PT12H", "PT11H")})
+    apply(made.shell)
+    assert begun(made) == ["jumpbox", "pay"]
+    (broken,) = base(made).revision.broken
+    assert (broken.path, broken.held) == (theirs, freeze("theirs", "web").encode())
+    assert broken.scope == "namespace web, zone nowhere"
+    assert [item.ref.file for item, _ in base(made).intents.maintenance_windows] == [platform]
+    assert [item.ref.name for item, _ in base(made).intents.freeze_windows] == ["theirs"]
 
 
 def test_a_claimant_that_changes_later_holds_its_text_from_before() -> None:
