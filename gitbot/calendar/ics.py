@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from gitbot.calendar.events import Appointment, span_words
+from gitbot.calendar.ics_zones import FileZones, wall
 from gitbot.calendar.recurrence import check_rule, expand, skip_to
-from gitbot.calendar.zones import clock_time, resolve, zone_names
+from gitbot.calendar.zones import clock_time, resolve
 from gitbot.model.text.instants import Interval
 
 MOST_EVENTS = 5_000
 _MOST_TIMES = 20_000  # of all events of a file in one year; of one event in one call
 _YEARS = range(1900, 3000)
+_Event = tuple[int, Any, FileZones]  # its line, itself, and the zones of its calendar
 _PRODUCT = "-//gitbot//gitbot calendar//EN"
 
 
@@ -138,11 +142,10 @@ def read_calendar(data: bytes) -> tuple[tuple[Holiday, ...], tuple[FileProblem, 
         if line.strip().upper() == b"BEGIN:VEVENT"
     ]
     try:
-        events = [
-            event
-            for each in Calendar.from_ical(data, multiple=True)
-            for event in each.walk("VEVENT")
-        ]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about names of zones; `FileZones` judges them
+            whole = Calendar.from_ical(data, multiple=True)
+        events = [(event, _zones(each)) for each in whole for event in each.walk("VEVENT")]
     except (ValueError, KeyError, IndexError) as error:
         return (), (_unreadable(data, error),)
     if not 0 < len(events) <= MOST_EVENTS or len(events) != len(lines):
@@ -150,27 +153,62 @@ def read_calendar(data: bytes) -> tuple[tuple[Holiday, ...], tuple[FileProblem, 
         found += f" and one for each of {len(lines)} BEGIN:VEVENT" if lines else ""
         hint = "export the calendar again, or remove the field that names it"
         return (), (FileProblem(line=1, code="calendar/file", message=found, hint=hint),)
-    return _read_events(list(zip(lines, events, strict=True)))
+    return _read_events([(line, *each) for line, each in zip(lines, events, strict=True)])
+
+
+def _zones(calendar: Any) -> FileZones:
+    return FileZones(defined={str(it.get("TZID")): it for it in calendar.walk("VTIMEZONE")})
 
 
 def _read_events(
-    events: Iterable[tuple[int, Any]],
+    events: Sequence[_Event],
 ) -> tuple[tuple[Holiday, ...], tuple[FileProblem, ...]]:
     holidays, problems = list[Holiday](), list[FileProblem]()
-    times = 0
-    for line, event in events:
+    moved, times = _moved(events), 0
+    for line, event, zones in _newest(events):
         try:
             if event.get("STATUS") != "CANCELLED":
-                holiday = _holiday(event)
-                times += holiday.times_a_year()
+                given = moved[str(event.get("UID"))] if "RECURRENCE-ID" not in event else []
+                found = list(_holidays(event, zones, given))
+                times += sum(each.times_a_year() for each in found)
+                holidays += found
                 if times > _MOST_TIMES:
                     many = f"found more than {_MOST_TIMES} times a year in the file until here"
                     problems.append(_wrong(line, event, ValueError(f"{many}, expected fewer")))
                     break
-                holidays.append(holiday)
         except (ValueError, KeyError, AttributeError, TypeError, OverflowError) as error:
             problems.append(_wrong(line, event, error))
     return tuple(holidays), tuple(problems)
+
+
+def _newest(events: Sequence[_Event]) -> list[_Event]:
+    """The last revision of each event (RFC 5546, section 2.1.5); the others are not read."""
+    last: dict[object, int] = {}
+    for place, (_, event, _zones) in enumerate(events):
+        name = _identity(event, place)
+        if _sequence(events[last.get(name, place)][1]) <= _sequence(event):
+            last[name] = place
+    return [each for place, each in enumerate(events) if last[_identity(each[1], place)] == place]
+
+
+def _identity(event: Any, place: int) -> object:
+    if "SEQUENCE" not in event or "UID" not in event:
+        return place
+    found = event.get("RECURRENCE-ID")
+    return str(event["UID"]), found and str(found.to_ical())
+
+
+def _sequence(event: Any) -> int:
+    return int(event.get("SEQUENCE", 0))
+
+
+def _moved(events: Iterable[_Event]) -> defaultdict[str, list[Any]]:
+    """By UID the times of recurring events that an event of their own replaces or cancels."""
+    found: defaultdict[str, list[Any]] = defaultdict(list)
+    for _, event, _zones in events:
+        if "RECURRENCE-ID" in event and not isinstance(event["RECURRENCE-ID"], list):
+            found[str(event.get("UID"))].append(event["RECURRENCE-ID"])
+    return found
 
 
 def _unreadable(data: bytes, error: Exception) -> FileProblem:
@@ -200,42 +238,79 @@ def _wrong(line: int, event: Any, error: Exception) -> FileProblem:
     )
 
 
-def _holiday(event: Any) -> Holiday:
-    """Raises ValueError with what was found and expected."""
-    if event.errors:
-        raise ValueError("; ".join(f"{name}: {why}" for name, why in event.errors))
-    for name in ("RDATE", "RECURRENCE-ID"):
-        if name in event:
-            raise ValueError(f"found {name}, expected an event of its own instead")
-    for name in ("DTSTART", "DTEND", "DURATION", "RRULE", "SUMMARY", "STATUS"):
-        if isinstance(event.get(name), list):
-            raise ValueError(f"found two {name}, expected one")  # noqa: TRY004 - of the file
-    if "DTSTART" not in event:
-        raise ValueError("found no DTSTART, expected a date or a time")
-    start, whole = event["DTSTART"].dt, not isinstance(event["DTSTART"].dt, datetime)
+def _holidays(event: Any, zones: FileZones, moved: Sequence[Any]) -> Iterator[Holiday]:
+    """The event with its further dates; without `moved` times, which are events of their own.
+
+    An event of no length gives none. Raises ValueError with what was found and expected.
+    """
+    _check(event)
+    start, given = _moment(event, "DTSTART")
+    zone, first, whole = zones.zone(start, given), wall(start), not isinstance(start, datetime)
     length = timedelta(days=1) if whole else timedelta(0)
     if "DURATION" in event:
         length = event["DURATION"].dt
     elif "DTEND" in event:
-        length = _wall(event["DTEND"].dt) - _wall(start)
-    if length <= timedelta(0):
-        raise ValueError("found no time between DTSTART and DTEND, expected an end after the start")
+        length = zones.local(*_moment(event, "DTEND"), zone) - first or length
+    if length < timedelta(0):
+        raise ValueError("found DTEND before DTSTART, expected an end after the start")
     recurrence = event["RRULE"].to_ical().decode("ascii") if "RRULE" in event else ""
     if recurrence and (problem := check_rule(recurrence)):
         raise ValueError(f"RRULE: {problem}")
-    first, last = _wall(start), _wall(start) + length
+    last = first + length
     if first.year not in _YEARS or last.year not in _YEARS:
         expected = f"expected {_YEARS[0]} to {_YEARS[-1]}"
         raise ValueError(f"found the years {first.year} to {last.year}, {expected}")
-    return Holiday(
+    gone = {zones.local(each.dt, each.params, zone) for each in moved}
+    gone |= {zones.local(each, given, zone) for each, given in _dates(event, "EXDATE")}
+    holiday = Holiday(
         summary=_printable(str(event.get("SUMMARY", ""))),
         start=first,
         end=last,
         whole_days=whole,
-        zone=_zone(event["DTSTART"]),
+        zone=zone,
         recurrence=recurrence,
-        exclude=frozenset(map(_wall, _excluded(event))),
+        exclude=frozenset(gone),
     )
+    if length:
+        yield holiday
+    for each, given in _dates(event, "RDATE"):
+        yield from _further(holiday, each, given, zones)
+
+
+def _further(
+    holiday: Holiday, added: Any, given: Mapping[str, Any], zones: FileZones
+) -> Iterator[Holiday]:
+    """The event at an added date; a period has an own end."""
+    begin, until = added if isinstance(added, tuple) else (added, None)
+    start = zones.local(begin, given, holiday.zone)
+    end = start + (holiday.end - holiday.start)
+    if until is not None:
+        own = isinstance(until, timedelta)
+        end = start + until if own else zones.local(until, given, holiday.zone)
+    if end > start and start != holiday.start:
+        yield replace(holiday, start=start, end=end, recurrence="")
+
+
+def _moment(event: Any, name: str) -> tuple[date, Mapping[str, Any]]:
+    """A date or time with its parameters. Some programs give dates a zone, which means nothing."""
+    moment, given = event[name].dt, event[name].params
+    if isinstance(moment, datetime) and given.get("VALUE") == "DATE":
+        return moment.date(), given
+    return moment, given
+
+
+def _check(event: Any) -> None:
+    if event.errors:
+        raise ValueError("; ".join(f"{name}: {why}" for name, why in event.errors))
+    for name in ("DTSTART", "DTEND", "DURATION", "RRULE", "SUMMARY", "STATUS", "RECURRENCE-ID"):
+        if isinstance(event.get(name), list):
+            raise ValueError(f"found two {name}, expected one")  # noqa: TRY004 - of the file
+    if "DTSTART" not in event:
+        raise ValueError("found no DTSTART, expected a date or a time")
+    moved = event.get("RECURRENCE-ID")
+    if moved is not None and "RANGE" in moved.params:
+        found = f"RECURRENCE-ID with RANGE={moved.params['RANGE']}"
+        raise ValueError(f"found {found}, expected one time only, or an event of its own")
 
 
 def _printable(text: str) -> str:
@@ -243,23 +318,8 @@ def _printable(text: str) -> str:
     return " ".join("".join(it if it.isprintable() else " " for it in text).split())
 
 
-def _excluded(event: Any) -> Iterator[date]:
-    found = event.get("EXDATE", [])
+def _dates(event: Any, name: str) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    """The dates, times or periods of all lines of that name, with each line's parameters."""
+    found = event.get(name, [])
     for each in found if isinstance(found, list) else [found]:
-        yield from (item.dt for item in each.dts)
-
-
-def _wall(moment: date) -> datetime:
-    if isinstance(moment, datetime):
-        return moment.replace(tzinfo=None)
-    return datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 - on the wall
-
-
-def _zone(start: Any) -> str:
-    """The IANA name of a time's zone; "" for a date and for a time without zone."""
-    if not isinstance(start.dt, datetime) or start.dt.tzinfo is None:
-        return ""
-    name = str(start.params.get("TZID", "UTC"))
-    if name not in zone_names():
-        raise ValueError(f"TZID: found {name}, expected an IANA name such as Europe/Madrid, or UTC")
-    return name
+        yield from ((item.dt, each.params) for item in each.dts)

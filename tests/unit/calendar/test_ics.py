@@ -108,16 +108,15 @@ REFUSED = {
     calendar(*event_of("DTSTART:20261225T100000Z", "DURATION:PT1H"), "BEGIN:VEVENT"): (1, "found"),
     calendar(*event_of("DTSTART:2026-12-25")): (2, "Expected datetime, date, or time"),
     calendar(*event_of()): (2, "found no DTSTART"),
-    calendar(*event_of("DTSTART:20261225T100000Z", "DTEND:20261225T090000Z")): (2, "found no time"),
+    calendar(*event_of("DTSTART:20261225T100000Z", "DTEND:20261225T090000Z")): (
+        2,
+        "found DTEND before",
+    ),
     calendar(*event_of("DTSTART:20261225T100000Z", "DURATION:PT1H", "RRULE:FREQ=SECONDLY")): (
         2,
         "RRULE: found SECONDLY",
     ),
-    calendar(*event_of("DTSTART:20261225T100000Z", "DURATION:PT1H", "RDATE:20261226T100000Z")): (
-        2,
-        "found RDATE",
-    ),
-    calendar(*event_of("DTSTART;TZID=Romance Standard Time:20261225T100000", "DURATION:PT1H")): (
+    calendar(*event_of("DTSTART;TZID=Romantic Standard Time:20261225T100000", "DURATION:PT1H")): (
         2,
         "expected an IANA name",
     ),
