@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 MANY = min(os.cpu_count() or 1, 8) + 1
 """Workers of the tiers that compute: some of their tests wait for programs that they start."""
-APART = ("slow", "oracle", "controlplane", "forge", "browser", "long")
+APART = ("slow", "field", "oracle", "controlplane", "forge", "browser", "long")
 DATA = "{data}"  # stands for what --data says
 FAST = " and ".join(f"not {marker}" for marker in APART)
 COUNTED = "tests/unit"
@@ -101,6 +101,7 @@ TIERS = (
         name="slow",
         commands=(pytest("-m", "slow", "--timeout=1800", "--durations=25", workers=MANY),),
     ),
+    Tier(name="field", commands=(pytest("-m", "field", "tests/field", workers=MANY),)),
     Tier(
         name="browser",
         commands=(pytest("-m", "browser", "tests/browser"),),
@@ -142,7 +143,7 @@ TIERS = (
 )  # fmt: skip
 GROUPS = {
     "fast": ("lint", "fast"),
-    "all": ("lint", "fast", "slow", "oracle", "controlplane", "browser", "forge"),
+    "all": ("lint", "fast", "slow", "field", "oracle", "controlplane", "browser", "forge"),
 }
 
 
