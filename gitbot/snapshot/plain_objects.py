@@ -12,6 +12,7 @@ from typing import Any
 
 from gitbot.documents import scalar_places
 from gitbot.errors import SnapshotError
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of
 from gitbot.kubevirt.admission import RUN_STRATEGIES
 from gitbot.model.cluster.cluster import KINDS
@@ -27,6 +28,8 @@ _WORDS = {
     type(None): "nothing",
     bool: "a boolean",
 }
+_EVENT = {"type", "object"}
+_CHANGES = ("ADDED", "MODIFIED", "DELETED")
 _NEEDED = ("Node", "Pod")
 _HINT = f"`{DUMP}` prints what is needed"
 
@@ -55,6 +58,25 @@ def plain_objects(file: str, value: Any) -> Iterator[KubernetesObject]:
             {"apiVersion": value.get("apiVersion"), "kind": _LISTS[kind]} if kind != "List" else {}
         )
         yield from plain_objects(file, {**typed, **item} if isinstance(item, Mapping) else item)
+
+
+def watched(file: str, values: Sequence[Any]) -> Sequence[Any]:
+    """The objects as the events of a watch leave them; other values as they are.
+
+    `kubectl get --watch --output-watch-events` prints `{type, object}`.
+    """
+    if not all(isinstance(each, Mapping) and each.keys() == _EVENT for each in values):
+        return values
+    left: dict[tuple[str, str, NamespacedName], KubernetesObject] = {}
+    for event in values:
+        if event["type"] not in _CHANGES:
+            continue
+        for obj in plain_objects(file, event["object"]):
+            key = (str(obj.get("apiVersion")), str(obj.get("kind")), name_of(obj))
+            left.pop(key, None)
+            if event["type"] != "DELETED":
+                left[key] = obj
+    return [*left.values()]
 
 
 def word_of(value: Any) -> str:

@@ -7,7 +7,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from gitbot.snapshot.plain_objects import (
     passed_over,
     plain_objects,
     run_strategy_warnings,
+    watched,
 )
 from gitbot.snapshot.resources import LISTED
 from gitbot.snapshot.versioned import (
@@ -39,6 +40,11 @@ MAX_BYTES = 2 * 1024**3
 
 _PART = 1024**2
 _GZIP_MAGIC = b"\x1f\x8b"
+_LOGGED = b"==== START logs"
+_LOGS = re.compile(
+    rb"(?ms)^==== START logs .*?^==== END logs [^\n]*$|^Cluster info dumped to standard output$"
+)
+"""What `kubectl cluster-info dump` prints between its lists."""
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _EXPECTED = "a ClusterSnapshot, or Kubernetes objects such as Node and Pod"
 
@@ -177,16 +183,18 @@ class _File:
 def _file(file: str, data: bytes) -> _File:
     """A file with at least one document. Raises SnapshotError if it has none, or is not text."""
     text = data.lstrip(b"\xef\xbb\xbf \t\r\n")
-    found: Sequence[Any] = _json_documents(text) if text.startswith((b"{", b"[")) else ()
+    found: Sequence[Any] = ()
+    if text.startswith((b"{", b"[")):
+        found = _json_documents(_LOGS.sub(b"", text) if _LOGGED in text else text)
     if not found:
         try:
-            found = read_kubernetes_yaml(data, file)
+            found = _unpacked_lists(read_kubernetes_yaml(data, file))
         except InvalidInput as error:
             raise SnapshotError(_no_text(file, data) or error.message) from error
     if not found:
         what = "no document" if data else "an empty file"
         raise SnapshotError(f"{file}: found {what}, expected {_EXPECTED}")
-    return _File(name=file, text=data, values=tuple(found))
+    return _File(name=file, text=data, values=tuple(watched(file, found)))
 
 
 def _no_text(file: str, data: bytes) -> str:
@@ -210,7 +218,11 @@ def _json_documents(text: bytes) -> list[Any]:
         found = [plain_json(text)]
     except SnapshotError:
         found = _one_after_the_other(text)
-    return [item for value in found for item in (value if isinstance(value, list) else [value])]
+    return _unpacked_lists(found)
+
+
+def _unpacked_lists(values: Iterable[Any]) -> list[Any]:
+    return [item for value in values for item in (value if isinstance(value, list) else [value])]
 
 
 def _one_after_the_other(text: bytes) -> list[Any]:

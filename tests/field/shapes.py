@@ -1,6 +1,5 @@
 """Reads the tables of this folder and rebuilds the input of each shape."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ import yaml
 
 from gitbot.kubernetes.objects import KubernetesObject
 from tests.doubles.problems import node, pod, vm
+from tests.field.dumps import dump
 from tests.scenarios.small_clusters import kubevirt, machine
 
 HERE = Path(__file__).parent
@@ -102,14 +102,14 @@ def cluster(shape: Shape) -> list[KubernetesObject]:
     for name, given in shape.vms.items():
         words = dict(given)
         patches = words.pop("vmi", {}), words.pop("pod", {})
-        pair = zip(vm(name, **words), patches, strict=True)
+        pair = zip(vm(name, on=words.pop("at"), **words), patches, strict=True)
         found += [merged(each, patch) for each, patch in pair]
     for name, given in shape.off.items():
         found.append(merged(machine(name), given or {}))
     for name, given in shape.pods.items():
         words = dict(given)
         patch = words.pop("patch", {})
-        found.append(merged(pod(name, **words), patch))
+        found.append(merged(pod(name, on=words.pop("at", ""), **words), patch))
     return [*found, *shape.objects]
 
 
@@ -130,7 +130,7 @@ def write(shape: Shape, folder: Path) -> None:
         file.write_text(text)
     objects = cluster(shape)
     if objects:
-        DUMPS[shape.dump](folder, objects)
+        dump(folder, objects, shape.dump)
 
 
 def calendar(text: str) -> bytes:
@@ -140,14 +140,3 @@ def calendar(text: str) -> bytes:
     if "BEGIN:VCALENDAR" not in text:
         text = f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//example//EN\n{text}END:VCALENDAR\n"
     return text.replace("\n", "\r\n").encode()
-
-
-def listed(objects: list[KubernetesObject]) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "List", "items": objects}
-
-
-def as_list(folder: Path, objects: list[KubernetesObject]) -> None:
-    (folder / "cluster").write_text(json.dumps(listed(objects)))
-
-
-DUMPS = {"list": as_list}

@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 9_765,
     "audit": 2_173,
     "calendar": 1_693,
-    "cli": 9_578,
+    "cli": 9_606,
     "constraints": 11_570,
     "documents": 2_506,
     "errors": 113,
@@ -32,7 +32,7 @@ ROOMS = {
     "service": 236,
     "settings": 1_058,
     "simulation": 9_019,
-    "snapshot": 2_579,
+    "snapshot": 2_613,
     "wiring": 1_267,
     "workflows": 16_886,
 }

@@ -1,14 +1,18 @@
-"""Folders and tar archives of Kubernetes objects: must-gather, support bundles, cluster-info dump.
+"""Folders and archives of Kubernetes objects: must-gather, support bundles, cluster-info dump.
 
 Nothing is written and no link is followed: the names inside an archive are only shown.
 """
 
 from __future__ import annotations
 
+import bz2
+import functools
 import io
+import lzma
 import os
 import re
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +25,13 @@ _UNPACKED = 8  # times the limit of what is read: logs that an archive holds as 
 _ENDINGS = (".yaml", ".yml", ".json")
 _HINT = "give only the folders with nodes, pods, volumes and KubeVirt's objects"
 _TAR = re.compile(rb"(?s).{257}ustar")
-_GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
+_PACKED: tuple[tuple[bytes, Callable[[bytes], bytes]], ...] = (
+    (b"\x1f\x8b", lambda data: zlib.decompressobj(31).decompress(data, 512)),
+    (b"\xfd7zXZ\x00", lambda data: lzma.LZMADecompressor().decompress(data, 512)),
+    (b"BZh", lambda data: bz2.BZ2Decompressor().decompress(data, 512)),
+)
+"""How a compressed file begins, and what gives the first bytes of its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,23 +51,33 @@ def read_folder(name: str, most: int) -> SupportBundle:
 
 
 def read_archive(name: str, data: bytes, most: int) -> SupportBundle | None:
-    """The files of a tar archive, also gzip; None if it is none. Raises SnapshotError."""
-    if not _TAR.match(_begin(data)):
-        return None
+    """The files of a zip or tar archive, also compressed; None if it is none.
+
+    Raises SnapshotError.
+    """
     try:
+        if data.startswith(_ZIP):
+            with zipfile.ZipFile(io.BytesIO(data)) as packed:
+                return _read(name, _zipped(name, packed), most)
+        if not _TAR.match(_begin(data)):
+            return None
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:*") as archive:
             return _read(name, _members(name, archive), most)
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+    except (*_DAMAGED, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise SnapshotError(f"{name}: damaged archive: {error}") from error
 
 
+_DAMAGED = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError)
+
+
 def _begin(data: bytes) -> bytes:
-    if not data.startswith(_GZIP):
-        return data[:512]
-    try:
-        return zlib.decompressobj(31).decompress(data[: 64 * 1024], 512)
-    except zlib.error:
-        return b""
+    for magic, unpack in _PACKED:
+        if data.startswith(magic):
+            try:
+                return unpack(data[: 1024 * 1024])
+            except _DAMAGED:
+                return b""
+    return data[:512]
 
 
 _Found = tuple[str, int, Callable[[], bytes] | None]
@@ -103,3 +123,11 @@ def _members(name: str, archive: tarfile.TarFile) -> Iterator[_Found]:
             wanted = member.isreg() and member.name.endswith(_ENDINGS)
             content = archive.extractfile(member) if wanted else None
             yield f"{name}:{member.name}", member.size, content.read if content else None
+
+
+def _zipped(name: str, archive: zipfile.ZipFile) -> Iterator[_Found]:
+    for member in archive.infolist():
+        if not member.is_dir():
+            wanted = member.filename.endswith(_ENDINGS)
+            content = functools.partial(archive.read, member) if wanted else None
+            yield f"{name}:{member.filename}", member.file_size, content

@@ -157,7 +157,7 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([b"a: caf\xe9"], "f0: found bytes that are not text, the first at byte 7, expected"),
         ([dump(LIST), dump(LIST)], ": Node n1 occurs twice"),
         ([gzip.compress(dump(LIST), mtime=0) + b"tail"], "f0: damaged gzip"),
-        ([b"- a"], "f0: not a Kubernetes object: found a list"),
+        ([b"- a"], "f0: not a Kubernetes object: found a text"),
         ([b"just text"], "f0: not a Kubernetes object: found a text"),
         ([b"NAME   STATUS\nn1     Ready"],
          "and metadata; `kubectl get csinodes,kubevirts,"),
