@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, create_model
 from gitbot.documents import schemas
 from gitbot.documents.fields import Value
 from gitbot.errors import UsageError
+from gitbot.intents.kinds.balance_rule import describe as balance_rule
 from gitbot.intents.kinds.freeze_window import describe as freeze_window
 from gitbot.intents.kinds.kind import Kind
 from gitbot.intents.kinds.load_rule import describe as load_rule
@@ -27,6 +28,7 @@ _ALL: tuple[Kind[Any], ...] = (
     zone_anti_affinity.KIND,
     placement_rule.KIND,
     load_rule.KIND,
+    balance_rule.KIND,
     maintenance_window.KIND,
     freeze_window.KIND,
     migration_request.KIND,

@@ -16,7 +16,8 @@ class RequestHistory:
     to the digest of the approved spec, "" if unknown; `highest_moves` are the highest move numbers
     so far; `cancelled` are the finished ones that a person cancelled. `emptying` are windows with a
     node that left service and is not back; `returned` are the nodes of each drain that are.
-    `begins` is when the moves of approved drains may begin (seconds UTC).
+    `begins` is when the moves of approved drains may begin (seconds UTC). `left` are the nodes that
+    healings took VMs from, by planned id and UID of the VMI.
     """
 
     finished: frozenset[RequestId] = frozenset()
@@ -26,6 +27,7 @@ class RequestHistory:
     emptying: frozenset[str] = frozenset()
     returned: Mapping[RequestId, frozenset[str]] = field(default_factory=dict)
     begins: Mapping[RequestId, int] = field(default_factory=dict)
+    left: Mapping[RequestId, Mapping[str, frozenset[str]]] = field(default_factory=dict)
 
     def next_move(self, request: RequestId) -> int:
         return self.highest_moves.get(request, 0) + 1

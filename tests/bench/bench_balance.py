@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from gitbot.constraints.replay.replay import replay
-from gitbot.model.plan.problem import MoveVms, Pin, Target
+from gitbot.model.plan.problem import Balance, MoveVms, Pin, Target
 from gitbot.planner import make_plan
 from tests.bench.bench_maintenance import parsed, timed
 from tests.bench.instance import Instance, Outcome, moved_to, moves_of, problem, vm_name
@@ -49,7 +49,7 @@ def figures() -> Iterator[Figure]:
             vms=tuple(map(vm_name, range(len(case.host)))),
             target=Target(),
             pin=Pin.NODE,
-            balance=True,
+            balance=Balance(),
         )
         asked = replace(problem(case), goals=(goal,))
         parsed(asked)

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.replay.replay import replay
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.plan.plan import PlacementPlan
-from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Target
+from gitbot.model.plan.problem import Balance, MoveVms, Pin, PlacementProblem, Target
 from gitbot.model.text.canonical import canonical_json, digest
 from gitbot.planner import make_plan
 from gitbot.published import plan_fields
@@ -172,7 +173,7 @@ def balanced(seed: int) -> PlacementProblem:
     case = problem_of(tiny(seed))
     vms = tuple(sorted(Instances(case.snapshot)))
     pin, work = Pin.NODE, request("even")
-    goal = MoveVms(request=work, vms=vms, target=Target(), pin=pin, balance=True)
+    goal = MoveVms(request=work, vms=vms, target=Target(), pin=pin, balance=Balance())
     return replace(case, goals=(goal,))
 
 
@@ -188,6 +189,29 @@ def test_evening_out_keeps_the_law_makes_the_fullest_no_fuller_and_ends(seed: in
     levels = [sorted(fullness(case), reverse=True) for case in (before, after)]
     assert levels[1] < levels[0] or not plan.moves
     assert make_plan(after).moves == ()
+
+
+@given(seed=SEEDS, most=st.integers(1, 3))
+@settings(max_examples=80)
+def test_evening_out_a_few_at_a_time_ends_and_takes_no_vm_back(seed: int, most: int) -> None:
+    before = balanced(seed)
+    (goal,) = before.goals
+    assert isinstance(goal, MoveVms)
+    left: dict[NamespacedName, frozenset[str]] = {}
+    for _ in range(len(goal.vms) * len(before.snapshot.of("Node")) + 1):
+        again = replace(goal, balance=Balance(most=most, left=left))
+        case = replace(before, goals=(again,))
+        plan = make_plan(case)
+        assert len(plan.moves) <= most
+        assert replay(case, plan) == ()
+        if not plan.moves:
+            return
+        for move in plan.moves:
+            vm = move.vm.namespaced_name
+            assert move.to.node not in left.get(vm, ())
+            left[vm] = left.get(vm, frozenset()) | {move.source.node}
+        before = replace(before, snapshot=planned_state(before, plan))
+    raise AssertionError("it moves for ever")
 
 
 def fullness(case: PlacementProblem) -> list[float]:

@@ -13,6 +13,7 @@ from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.ledger.request_id import MigrationRequestId
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.problem import (
+    Balance,
     EmptyNodes,
     Goal,
     HealRule,
@@ -166,7 +167,7 @@ def _goals(draw: random.Random, case: Tiny, rules: Sequence[RuleConstraint]) -> 
                     pin=draw.choice((Pin.NODE, Pin.NODE, Pin.ZONE, Pin.NONE))
                     if kind != "balance"
                     else Pin.NODE,
-                    balance=kind == "balance",
+                    balance=Balance() if kind == "balance" else None,
                 )
 
 

@@ -15,15 +15,15 @@ ROOMS = {
     "audit": 2_173,
     "calendar": 1_693,
     "cli": 9_606,
-    "constraints": 11_570,
+    "constraints": 11_684,
     "documents": 2_506,
     "errors": 113,
     "execution": 3_604,
-    "intents": 5_806,
+    "intents": 6_001,
     "kubernetes": 507,
     "kubevirt": 3_121,
-    "model": 3_729,
-    "planner": 7_972,
+    "model": 3_737,
+    "planner": 7_973,
     "policy": 4_100,
     "ports": 640,
     "published": 2_181,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_613,
     "wiring": 1_267,
-    "workflows": 16_886,
+    "workflows": 16_916,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -11,7 +11,7 @@ from gitbot.intents.request_history import NO_PAST, RequestHistory
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import HealId
 from gitbot.model.plan.constraint import RuleConstraint
-from gitbot.model.plan.problem import HealRule, Request
+from gitbot.model.plan.problem import Goal, Request
 from gitbot.model.text.names import IntentRef
 
 
@@ -21,7 +21,7 @@ def compile_heal(
     rules: Iterable[RuleConstraint],
     *,
     past: RequestHistory = NO_PAST,
-) -> tuple[HealRule, ...]:
+) -> tuple[Goal, ...]:
     """A goal for each rule that is breached now and whose `heal` is not Report, in order of refs.
 
     `rules` come from `compile_rules`. Breaches of preferred terms alone start no healing, unless
@@ -31,7 +31,7 @@ def compile_heal(
     instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     occupancy = instances.occupancy()
     specs = {intent.ref: intent.spec for intent in intents.intents}
-    goals: dict[IntentRef, HealRule] = {}
+    goals: dict[IntentRef, Goal] = {}
     for rule in rules:
         spec = specs.get(rule.ref)
         healing = KINDS[rule.ref.kind].healing(spec) if spec is not None else None
@@ -43,5 +43,5 @@ def compile_heal(
         if counts and rule.ref not in goals and rule.breaches(occupancy):
             name = HealId.of(rule.ref)
             request = Request(id=name, intent=rule.ref, first_move=past.next_move(name))
-            goals[rule.ref] = HealRule(request=request, rule=rule.ref)
+            goals[rule.ref] = KINDS[rule.ref.kind].heal(spec, request, instances, past)
     return tuple(goals[ref] for ref in sorted(goals))

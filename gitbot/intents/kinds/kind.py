@@ -24,7 +24,7 @@ from gitbot.model.cluster.load import ClusterLoad
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Finding
-from gitbot.model.plan.problem import Goal
+from gitbot.model.plan.problem import Goal, HealRule, Request
 from gitbot.model.text.instants import FOREVER, Interval
 from gitbot.model.text.names import IntentRef
 
@@ -63,11 +63,13 @@ class Healing:
 
     `heal` is Propose, Auto or Report. Breaches of a rule that is not `required` are wishes.
     `sustained`: how long a breach lasts before a proposal, in seconds, if the intent says so.
+    `every`: so many seconds after the last move for the rule, gitbot leaves a breach alone.
     """
 
     heal: str
     required: bool = False
     sustained: int | None = None
+    every: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +201,10 @@ def no_goals(_intents: IntentSet, _instances: Instances, _asked: GoalInputs) -> 
     return (), ()
 
 
+def heal_rule(_spec: Any, request: Request, _instances: Instances, _past: RequestHistory) -> Goal:
+    return HealRule(request=request, rule=request.intent)
+
+
 def no_refusals(_intent: Intent, _spec: Any, _plugins: Collection[str]) -> Iterator[Finding]:
     return iter(())
 
@@ -220,8 +226,8 @@ class Kind(Generic[S]):
     Meaning: `window` names the MaintenanceWindow that the spec refers to. `selectors`, `healing`,
     `admission` and `entries` read the spec. `rules` compiles to constraints; `refusals`
     are what admission plugins that the cluster runs will refuse. `goals` compiles the kind's
-    intents to what is to be done now. `measured` gives the
-    rules that the measured load breaks, over all intents of the kind at once; they bind only the
+    intents to what is to be done now, `heal` gives what heals a breach. `measured` gives the
+    rules that load or requests may break, over all intents of the kind at once; they bind only the
     plans that heal them. `unmeasured` is why a rule cannot be judged by the present load.
     """
 
@@ -250,4 +256,5 @@ class Kind(Generic[S]):
         | None
     ) = None
     goals: Callable[[IntentSet, Instances, GoalInputs], CompiledGoals] = no_goals
+    heal: Callable[[S, Request, Instances, RequestHistory], Goal] = heal_rule
     unmeasured: Callable[[S, ClusterLoad], str] = is_measured

@@ -114,16 +114,24 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MoveVms(Goal):
-    """One-off: each named VM moves to a node of the target, once. One group.
+class Balance:
+    """Only VMs move that even out the nodes, `most` at most, none to a node that it `left`."""
 
-    With `balance`, only VMs move that even out the nodes, pinned to nodes.
+    most: int | None = None
+    left: Mapping[NamespacedName, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveVms(Goal):
+    """Each named VM moves to a node of the target, once. One group.
+
+    With `balance`, it may: only VMs move that even out the nodes, pinned to nodes.
     """
 
     vms: tuple[NamespacedName, ...]
     target: Target
     pin: Pin
-    balance: bool = False
+    balance: Balance | None = None
 
     @property
     def named(self) -> Collection[NamespacedName]:

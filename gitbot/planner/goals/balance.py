@@ -9,15 +9,17 @@ in its place: no VM goes round in circles.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
+from gitbot.constraints.rules.imbalance import RESOURCES, WHOLE, fullness
 from gitbot.constraints.rules.worsening import total
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster.columns import Numbers
 from gitbot.model.plan.constraint import after_move
 from gitbot.model.plan.plan import OptimalityProof
-from gitbot.model.plan.problem import MoveVms
+from gitbot.model.plan.problem import Balance, MoveVms
 from gitbot.planner import holds
 from gitbot.planner.holds import Late, asked_vms
 from gitbot.planner.plan_types import Closed, Draft, Planned, Step, TargetPolicy
@@ -27,8 +29,8 @@ from gitbot.planner.state.plan_state import PlanState
 GAP = 50
 """Per mille of a node. Smaller differences are left alone."""
 
-_WHOLE = 1000
-_RESOURCES = ("cpu", "memory")
+_Left = Mapping[NamespacedName, frozenset[str]]
+"""Nodes to which a VM does not go."""
 
 
 def balance(board: PlanState, goal: MoveVms, closed: Closed, late: Late) -> Draft:
@@ -39,10 +41,10 @@ def balance(board: PlanState, goal: MoveVms, closed: Closed, late: Late) -> Draf
     """
     against = holds.obstacles(board, goal.request, goal.vms, late)
     movers = frozenset(goal.vms).difference(against, asked_vms(board.facts.problem))
-    wish = TargetPolicy(closed=closed)
+    asked, wish = goal.balance or Balance(), TargetPolicy(closed=closed)
     before = _shares(board)
     with board.trial():
-        found = list(_reliefs(board, movers, wish))
+        found = list(islice(_reliefs(board, movers, wish, asked.left), asked.most))
     steps = drop_needless_steps(board, found, movers, lambda _: 0)
     planned = tuple(
         Planned(step=step, request=goal.request, group=goal.request.id, why=why)
@@ -59,7 +61,7 @@ def balance(board: PlanState, goal: MoveVms, closed: Closed, late: Late) -> Draf
 
 
 def _reliefs(
-    board: PlanState, movers: Collection[NamespacedName], wish: TargetPolicy
+    board: PlanState, movers: Collection[NamespacedName], wish: TargetPolicy, left: _Left
 ) -> Iterator[Step]:
     """Steps that are worth it, each taken: always from the fullest node that has one.
 
@@ -69,11 +71,11 @@ def _reliefs(
     spent: set[int] = set()  # nodes without such a step
     while not board.onlooker.stopped():
         full = _shares(board)
-        left = [number for number in range(len(full)) if number not in spent]
-        if not left:
+        rest = [number for number in range(len(full)) if number not in spent]
+        if not rest:
             return
-        fullest = max(left, key=lambda number: (full[number], -number))
-        step = _relief(board, fullest, movers, wish, full)
+        fullest = max(rest, key=lambda number: (full[number], -number))
+        step = _relief(board, fullest, movers, wish, left)
         if step is None:
             spent.add(fullest)
             continue
@@ -88,9 +90,10 @@ def _relief(
     number: int,
     movers: Collection[NamespacedName],
     wish: TargetPolicy,
-    full: Numbers,
+    left: _Left,
 ) -> Step | None:
     """The step from a node that is worth most; None if none is worth it."""
+    full = _shares(board)
     most = full[number] - GAP
     if full.min() >= most:
         return None
@@ -103,7 +106,9 @@ def _relief(
                 fuller = int(max(full[number] - own, after.min()))
                 ranked.append((fuller, board.memory(vm), vm, after))
     for _, _, vm, after in sorted(ranked, key=lambda item: item[:3]):
-        step = board.best(vm, wish, after <= most)
+        worth = after <= most
+        worth[[board.number[node] for node in left.get(vm, ()) if node in board.number]] = False
+        step = board.best(vm, wish, worth)
         if step is not None and not _breaks_a_wish(board, step) and _relieves(board, step, full):
             return step
     return None
@@ -129,13 +134,9 @@ def _breaks_a_wish(board: PlanState, step: Step) -> bool:
 
 def _shares(board: PlanState, more: Mapping[str, int] | None = None) -> Numbers:
     """How full nodes are, in per mille of their fuller resource; `more` is added to each."""
-    columns = board.transit.world.state.columns
-    found = np.zeros(len(board.nodes), dtype=np.int64)
-    for resource in _RESOURCES:
-        capacity = columns.allocatable(resource)
-        used = capacity - board.room(resource) + (more or {}).get(resource, 0)
-        found = np.maximum(found, used * _WHOLE // np.maximum(capacity, 1))
-    return found
+    state, more = board.transit.world.state, more or {}
+    used = lambda resource: state.column(resource) + more.get(resource, 0)  # noqa: E731
+    return fullness(state.columns.allocatable, used)
 
 
 def _reasons(board: PlanState, steps: Sequence[Step]) -> Iterator[str]:
@@ -154,8 +155,8 @@ def _fewest(board: PlanState, node: str, excess: int, movers: Collection[Namespa
     sizes = sorted(
         (
             max(
-                -(-asked.get(resource, 0) * _WHOLE // max(1, columns.allocatable(resource)[number]))
-                for resource in _RESOURCES
+                -(-asked.get(resource, 0) * WHOLE // max(1, columns.allocatable(resource)[number]))
+                for resource in RESOURCES
             )
             for asked in (board.asks(vm) for vm in board.on(node) if vm in movers)
         ),

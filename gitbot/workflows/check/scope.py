@@ -29,7 +29,6 @@ from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import (
     EmptyNodes,
     Goal,
-    HealRule,
     PlacementProblem,
     Request,
     Reservation,
@@ -308,15 +307,15 @@ def _finished(intent: Intent, request: str) -> Finding:
 def _previewed(scope: ClusterScope, asked: GoalInputs, findings: list[Finding]) -> list[Goal]:
     intents, instances = scope.intents, scope.instances
     every = compile_heal(intents, instances, _rules(scope), past=asked.past)
-    heals = [goal for goal in every if asked.wanted(goal.rule)]
+    heals = [goal for goal in every if asked.wanted(goal.request.intent)]
     if len(heals) > MOST_HEALED:
         findings.append(_not_previewed(heals))
     return list(heals[:MOST_HEALED])
 
 
-def _not_previewed(heals: Sequence[HealRule]) -> Finding:
+def _not_previewed(heals: Sequence[Goal]) -> Finding:
     """Each preview is a plan of its own, under all rules."""
-    first, left = heals[MOST_HEALED].rule, len(heals) - MOST_HEALED
+    first, left = heals[MOST_HEALED].request.intent, len(heals) - MOST_HEALED
     return Finding(
         code="check/not-previewed",
         severity=Severity.WARNING,

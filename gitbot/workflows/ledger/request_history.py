@@ -8,9 +8,15 @@ from gitbot.execution.executor_types import Approved
 from gitbot.execution.ledger_folds import BUSY, fold_nodes, occurrences_of
 from gitbot.execution.request_records import RequestRecord, fold_requests
 from gitbot.intents.compile import RequestHistory
-from gitbot.model.ledger.events import MoveApproved, NodeState
+from gitbot.model.ledger.events import MoveApproved, MoveState, NodeState
 from gitbot.model.ledger.ledger import Ledger
-from gitbot.model.ledger.request_id import DrainId, MigrationRequestId, OccurrenceId, RequestId
+from gitbot.model.ledger.request_id import (
+    DrainId,
+    HealId,
+    MigrationRequestId,
+    OccurrenceId,
+    RequestId,
+)
 from gitbot.model.plan.problem import Reservation
 from gitbot.model.text.instants import Interval
 from gitbot.workflows.ledger.kept_plans import plan_of
@@ -46,7 +52,20 @@ def request_history(ledger: Ledger, cluster: str) -> RequestHistory:
             and isinstance(event.request, DrainId)
             and event.terms.allowed
         },
+        left=_left(records),
     )
+
+
+def _left(
+    records: Mapping[RequestId, RequestRecord],
+) -> Mapping[RequestId, Mapping[str, frozenset[str]]]:
+    left: dict[RequestId, dict[str, frozenset[str]]] = {}
+    for name, record in records.items():
+        for move in record.moves.values() if isinstance(name, HealId) else ():
+            if move.state is MoveState.SUCCEEDED:
+                nodes = left.setdefault(name.planned, {})
+                nodes[move.vm_uid] = nodes.get(move.vm_uid, frozenset()) | {move.source}
+    return left
 
 
 def _emptying(ledger: Ledger, cluster: str) -> Iterator[str]:

@@ -26,13 +26,13 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import ConcernChanged, ConcernState
 from gitbot.model.ledger.request_id import (
     DrainId,
+    HealId,
     MigrationRequestId,
     RequestId,
     ReturnId,
     parse_request_id,
 )
 from gitbot.model.plan.findings import Finding, Severity
-from gitbot.model.plan.problem import HealRule
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.instants import format_instant
 from gitbot.planner import is_answer, unplanned
@@ -416,7 +416,7 @@ def _flapping_reason(run: ProposeRun, concern: Concern, record: ConcernRecord) -
     went = record.gone and record.ended == ConcernState.WITHDRAWN
     again = record.opened_at + DAY
     flaps = went or (concern.soft and bool(record.ended))
-    if not isinstance(concern.goal, HealRule) or not flaps or run.now >= again:
+    if not isinstance(concern.goal.request.id, HealId) or not flaps or run.now >= again:
         return ""
     last = f"pull request {record.pull_request} of {format_instant(record.opened_at)} was for it"
     return f"{last}; the next comes after {format_instant(again)}"

@@ -253,7 +253,7 @@ def test_tab_offers_it() -> None:
 def test_init_writes_its_example(tree: Path) -> None:
     assert gitbot("init", str(tree / "new"))[0] == 0
     assert "kind: QuietNode" in (tree / "new/intents/prod/rules.yaml").read_text()
-    assert "LoadRule, QuietNode" in (tree / "new/README.md").read_text()
+    assert "BalanceRule, QuietNode" in (tree / "new/README.md").read_text()
 
 
 def test_calendar_shows_its_openings() -> None:

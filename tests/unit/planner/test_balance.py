@@ -6,7 +6,7 @@ from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.plan.plan import OptimalityProof
-from gitbot.model.plan.problem import MoveVms, Pin, PlacementProblem, Target
+from gitbot.model.plan.problem import Balance, MoveVms, Pin, PlacementProblem, Target
 from tests.doubles.problems import named, node, problem, request, vm
 from tests.unit.planner.reading import held, move, moved, planned, spread
 
@@ -19,7 +19,7 @@ def evenly(*names: str, name: str = "even") -> MoveVms:
         vms=tuple(named(name) for name in names),
         target=Target(),
         pin=Pin.NODE,
-        balance=True,
+        balance=Balance(),
     )
 
 
@@ -62,6 +62,19 @@ def test_only_named_vms_move() -> None:
     case = full_node(30, 30, 20)
     only = replace(case, goals=(evenly("v2"),))
     assert [name for name, *_ in moved(planned(only))] == ["v2"]
+
+
+def test_at_most_so_many_vms_move() -> None:
+    case = full_node(30, 30, 20, 5)
+    few = replace(case, goals=(replace(evenly("v0", "v1", "v2", "v3"), balance=Balance(most=1)),))
+    assert [name for name, *_ in moved(planned(few))] == ["v0"]
+
+
+def test_no_vm_goes_back_to_a_node_that_it_left() -> None:
+    case = full_node(30, 30)
+    left = {named("v0"): frozenset({"n2", "n3"}), named("v1"): frozenset({"n2", "gone"})}
+    back = replace(case, goals=(replace(evenly("v0", "v1"), balance=Balance(left=left)),))
+    assert moved(planned(back)) == [("v1", "n1", "n3", 0)]
 
 
 def test_cpu_counts_like_memory() -> None:

@@ -20,7 +20,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import MigrationRequestId, RequestId
 from gitbot.model.plan.findings import Finding, sort_key
-from gitbot.model.plan.problem import MoveVms, Request, Target
+from gitbot.model.plan.problem import Balance, MoveVms, Request, Target
 from gitbot.model.text.instants import Interval, compact_instant, format_instant
 
 
@@ -78,7 +78,8 @@ def compile_requests(
 def _goal(
     request: Request, spec: MigrationRequestSpec, vms: tuple[NamespacedName, ...], target: Target
 ) -> MoveVms:
-    balance = spec.target is not None and spec.target.balance is not None
+    even = spec.target is not None and spec.target.balance is not None
+    balance = Balance() if even else None
     return MoveVms(request=request, vms=vms, target=target, pin=spec.effective_pin, balance=balance)
 
 

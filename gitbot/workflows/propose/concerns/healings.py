@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.broken_terms import broken_terms
 from gitbot.constraints.rules.vm_spec_rules import own_rules
-from gitbot.intents import Healing
+from gitbot.execution.request_records import last_moved
+from gitbot.intents import KINDS, Healing
 from gitbot.model.ledger.request_id import HealId
 from gitbot.model.plan.constraint import Breach, RuleConstraint
 from gitbot.model.plan.problem import HealRule, Request
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.names import IntentRef
+from gitbot.workflows.ledger.request_history import request_history
 from gitbot.workflows.propose.concerns.concern import (
     Concern,
     ConcernSources,
@@ -29,18 +32,22 @@ def heals(sources: ConcernSources) -> list[Concern]:
 
 def _heals_of_intents(sources: ConcernSources) -> list[Concern]:
     concerns = []
+    instances = Instances.of(sources.problem.snapshot)
     for intent, healing in sources.base.healing_rules():
         breaches = breaches_of(sources, intent.ref, required=healing.required)
         planned = HealId.of(intent.ref)
         if not breaches or healing.heal == "Report" or _heal_in_flight(sources, planned):
             continue
+        if sources.now < _last_move(sources, planned) + healing.every:
+            continue
         request = numbered(sources, Request(id=planned, intent=intent.ref))
         seen = sorted((breach.key, breach.amount) for breach in breaches)
+        past = request_history(sources.ledger, sources.cluster)
         concerns.append(
             Concern(
                 name=heal_concern(intent.ref),
                 intent=intent.ref,
-                goal=HealRule(request=request, rule=intent.ref),
+                goal=KINDS[intent.ref.kind].heal(intent.spec, request, instances, past),
                 observation=digest([planned, [list(item) for item in seen]]),
                 why=f"heal {intent.ref.id}: {breaches[0].message}",
                 stabilize=_patience(healing, sources.base.settings.proposals.stabilize),
@@ -89,6 +96,11 @@ def _patience(healing: Healing, stabilize: int) -> int:
     if healing.sustained is not None:
         return max(stabilize, healing.sustained)
     return stabilize if healing.required else WISH * stabilize
+
+
+def _last_move(sources: ConcernSources, planned: HealId) -> int:
+    mine = (record for record in sources.records.values() if record.id.planned == planned)
+    return max(last_moved(mine).values(), default=0)
 
 
 def _heal_in_flight(sources: ConcernSources, planned: HealId) -> bool:

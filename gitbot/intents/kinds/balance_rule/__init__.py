@@ -1,0 +1,1 @@
+"""BalanceRule, a kind of intent."""
