@@ -8,20 +8,32 @@ the average and stay within 0..100).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 from gitbot.constraints.scheduler.world import World
-from gitbot.kubernetes.objects import at, condition_of, labels_of, name_of
+from gitbot.kubernetes.objects import (
+    KubernetesObject,
+    annotations_of,
+    at,
+    condition_of,
+    labels_of,
+    name_of,
+)
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.load import PERCENT, ClusterLoad
 from gitbot.model.text.instants import format_instant
 
 PREDICTIVE = "Predictive"
 """The operator's mode that evicts nothing, and its default."""
+NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+EVICT = "descheduler.alpha.kubernetes.io/evict"
+_LOCAL = f"its DefaultEvictor leaves pods with local storage without annotation {EVICT}"
 COMBINED = "MetricResource"
 """The one resource of a Prometheus query."""
-SCHEDULABLE = {"kubevirt.io/schedulable": "true"}
+SCHEDULABLE = LabelMatcher.of({"matchLabels": {"kubevirt.io/schedulable": "true"}})
+ALL = LabelMatcher()
 NOTHING_MOVED: Mapping[str, Mapping[str, int]] = {}
 
 
@@ -37,7 +49,8 @@ class Utilization:
     over: Mapping[str, Fraction]
     deviation: bool = False
     basis: str = "requests"
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: LabelMatcher = ALL
+    keeps_local: bool = False  # its evictor leaves pods with local storage
     spare: int = 0  # numberOfNodes: it evicts nothing with this many under-utilised nodes or fewer
     excluded: tuple[str, ...] = ()
     mode: str = ""
@@ -47,6 +60,16 @@ class Utilization:
     @property
     def acts(self) -> bool:
         return self.mode != PREDICTIVE
+
+    def leaves(self, launcher: KubernetesObject) -> str:
+        """Why it does not evict this launcher pod, which always has emptyDir volumes; "" if it may.
+
+        Source: descheduler, pkg/framework/plugins/defaultevictor, Filter.
+        """
+        marks = annotations_of(launcher)
+        if NO_EVICTION in marks:
+            return NO_EVICTION
+        return _LOCAL if self.keeps_local and EVICT not in marks else ""
 
 
 RELIEVE = Utilization(
@@ -95,7 +118,7 @@ def classify(
     nodes = {
         name_of(node).name: node
         for node in snapshot.of("Node")
-        if asked.labels.items() <= labels_of(node).items()
+        if asked.labels.matches(labels_of(node))
         and (condition_of(node, "Ready") or {}).get("status", "True") == "True"
     }
     usage = dict(_usage(asked, snapshot, load, nodes, moved))

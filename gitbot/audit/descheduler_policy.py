@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from gitbot.audit.descheduler import COMBINED, PREDICTIVE, SCHEDULABLE, Utilization
+from gitbot.audit.descheduler import ALL, COMBINED, PREDICTIVE, SCHEDULABLE, Utilization
 from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import at
+from gitbot.kubernetes.selectors import LabelMatcher, parse_selector
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.text.decoding import decoding
 
@@ -22,7 +23,8 @@ _POLICY, _CONFIG_MAP, _OPERATOR = "DeschedulerPolicy", "ConfigMap", "KubeDesched
 _VERSION = "descheduler/v1alpha2"
 _LOW, _HIGH = "LowNodeUtilization", "HighNodeUtilization"
 _RELIEVE = ("KubeVirtRelieveAndMigrate", "DevKubeVirtRelieveAndMigrate")
-_LIFECYCLE = ("LifecycleAndUtilization", "LongLifecycle")
+_LIFECYCLE = ("LifecycleAndUtilization", "LongLifecycle", "DevPreviewLongLifecycle")
+_EVICTOR, _STORED = "DefaultEvictor", "PodsWithLocalStorage"
 _COMPACT = "CompactAndScale"
 _DEVIATIONS = {
     "Low": (10, 10),
@@ -176,20 +178,58 @@ def _of_profiles(policy: Mapping[str, Any]) -> Iterator[Utilization]:
             if plugin.get("name") != _LOW or _LOW not in _enabled(profile):
                 continue
             args = plugin.get("args") or {}
-            under, over = (_percents(args.get(key)) for key in ("thresholds", "targetThresholds"))
-            if not under or under.keys() != over.keys():
-                raise ValueError(
-                    "thresholds and targetThresholds: expected the same resources, at least one"
-                )
+            deviation = bool(args.get("useDeviationThresholds"))
+            under, over = _thresholds(args, deviation)
+            _check(args)
             yield Utilization(
                 under=under,
                 over=over,
-                deviation=bool(args.get("useDeviationThresholds")),
+                deviation=deviation,
                 basis=_basis(args.get("metricsUtilization") or {}),
-                labels=_equals(str(policy.get("nodeSelector") or "")),
+                labels=_labels(str(policy.get("nodeSelector") or "")),
+                keeps_local=_keeps_local(profile),
                 spare=int(args.get("numberOfNodes") or 0),
                 excluded=tuple(at(args, "evictableNamespaces", "exclude", default=())),
             )
+
+
+def _thresholds(
+    args: Mapping[str, Any], deviation: bool
+) -> tuple[Mapping[str, Fraction], Mapping[str, Fraction]]:
+    """Raises ValueError for those with which the descheduler does not start."""
+    under, over = (_percents(args.get(key)) for key in ("thresholds", "targetThresholds"))
+    if not under or under.keys() != over.keys():
+        raise ValueError(
+            "thresholds and targetThresholds: expected the same resources, at least one"
+        )
+    for name, low in under.items():
+        for value in (low, over[name]):
+            if not 0 <= value <= 100:
+                raise ValueError(f"thresholds: {name}: found {value}, expected 0 to 100 percent")
+        if low > over[name] and not deviation:
+            raise ValueError(
+                f"thresholds: {name}: found {low}, expected at most its target, {over[name]}"
+            )
+    return under, over
+
+
+def _check(args: Mapping[str, Any]) -> None:
+    """Raises ValueError for other arguments with which the descheduler does not start."""
+    if at(args, "evictableNamespaces", "include", default=()):
+        raise ValueError("evictableNamespaces.include: expected only exclude")
+    metrics = args.get("metricsUtilization") or {}
+    if metrics.get("source") == "Prometheus" and not at(metrics, "prometheus", "query"):
+        raise ValueError("metricsUtilization.prometheus.query: expected a query")
+    if metrics.get("source") == "KubernetesMetrics" and metrics.get("metricsServer"):
+        raise ValueError("metricsUtilization: found source and metricsServer, expected one")
+
+
+def _keeps_local(profile: Mapping[str, Any]) -> bool:
+    """Whether the profile's DefaultEvictor leaves pods with local storage, as by default."""
+    found = [it for it in profile.get("pluginConfig") or () if it.get("name") == _EVICTOR]
+    args = (found[0].get("args") or {}) if found else {}
+    open_to = at(args, "podProtections", "defaultDisabled", default=())
+    return not args.get("evictLocalStoragePods") and _STORED not in open_to
 
 
 def _percents(given: Mapping[str, Any] | None) -> dict[str, Fraction]:
@@ -202,12 +242,8 @@ def _basis(metrics: Mapping[str, Any]) -> str:
     return "load" if metrics.get("metricsServer") or metrics.get("source") else "requests"
 
 
-def _equals(selector: str) -> dict[str, str]:
-    """The equalities of a node selector. Raises ValueError for a requirement of another form."""
-    found = {}
-    for part in filter(None, selector.split(",")):
-        key, sign, value = part.partition("=")
-        if not sign or key.endswith("!"):
-            raise ValueError(f"nodeSelector: found {selector!r}, expected key=value")
-        found[key.strip()] = value.lstrip("=").strip()
-    return found
+def _labels(selector: str) -> LabelMatcher:
+    try:
+        return parse_selector(selector) if selector else ALL
+    except ValueError as error:
+        raise ValueError(f"nodeSelector: {error}") from error

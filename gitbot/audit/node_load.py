@@ -18,7 +18,6 @@ from gitbot.constraints.load.measures import loads_of
 from gitbot.constraints.load.ranking import Ranking
 from gitbot.constraints.moves.instances import Instance, bound, pods_that_stay
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import annotations_of
 from gitbot.kubevirt.eviction import eviction_words
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.load import ClusterLoad, percent
@@ -27,7 +26,6 @@ from gitbot.model.text.wording import first_of
 
 _SCORE = "LoadVariationRiskBalancing"
 _GIVE = "give --metrics FILE, or write load for the cluster in the configuration"
-_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +54,25 @@ def load_findings(snapshot: ClusterSnapshot, asked: LoadQuestion) -> Iterator[Au
             listed = first_of(found.unknown, 5)
             yield _of_node("audit/load-missing", Severity.NOTE, "", words + listed, _GIVE)
         for item in found.of("over"):
-            words = f"{policy.name}: over-utilised: {item.words}{_would(policy, found)}"
+            here = [
+                explainer.instances[vm] for vm in explainer.instances.on_node.get(item.node, ())
+            ]
+            left = [policy.leaves(vm.source_pod or {}) for vm in here]
+            says = _would(policy, found, left[0] if left and all(left) else "")
+            words = f"{policy.name}: over-utilised: {item.words}{says}"
             hint = "relieve it by the VMs below"
             yield _of_node("audit/utilisation", Severity.WARNING, item.node, words, hint)
             yield from _relief(snapshot, explainer, policy, item.node, found, asked.load)
 
 
-def _would(policy: Utilization, found: Classification) -> str:
+def _would(policy: Utilization, found: Classification, left: str) -> str:
+    """What the descheduler does there; `left` is why it leaves all VMs of the node, "" if not."""
     if found.idle:
         return f"; it would evict nothing: {found.idle}"
     if policy is RELIEVE:
         return ""
+    if policy.acts and left:
+        return f"; it evicts no VM from here: {left}"
     rests = f", each again {policy.cooldown} after a migration" if policy.cooldown else ""
     if policy.acts:
         return f"; it evicts VMs from here{rests}"
@@ -117,12 +123,13 @@ def _move(
     words = f"could relieve {item.node}: best target {best}{about_best}, {len(targets)} possible"
     plain = {score.node: score.total - score.scores.get(_SCORE, 0) for score in answer.scores}
     overfull = sorted(name for name in crowded & plain.keys() if plain[name] == max(plain.values()))
-    if policy.acts and overfull and item.vmi is not None:
+    source = item.source_pod or {}
+    left = policy.leaves(source)
+    if policy.acts and overfull and item.vmi is not None and not left:
         evicted = eviction_words(item.vmi, explainer.instances.kubevirt)
         words += f"; evicted by the descheduler ({evicted}) it may land on {overfull[0]}, also over"
-    source = item.source_pod or {}
-    if _NO_EVICTION in annotations_of(source):
-        words += f"; the descheduler leaves it ({_NO_EVICTION})"
+    if left:
+        words += f"; the descheduler leaves it ({left})"
     if item.name.namespace in policy.excluded:
         words += "; the descheduler leaves its namespace"
     return about_vm(

@@ -104,7 +104,7 @@ def _operator(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
         mode = at(obj, "spec", "mode", default=PREDICTIVE)
         does = "it evicts nothing" if mode == PREDICTIVE else "it evicts"
         for policy in policies:
-            if policy.acts:
+            if policy.acts and policy.cooldown:
                 does += f"; {policy.name} evicts a VM again {policy.cooldown} after its migration"
         hint = "gitbot audit --load classifies the nodes as it does"
         yield _note(

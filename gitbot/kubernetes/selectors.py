@@ -160,6 +160,32 @@ class LabelMatcher:
         return LabelMatcher(requirements=tuple(sorted({*self.requirements, *added})))
 
 
+_REQUIREMENT = re.compile(
+    r"(?P<no>!)?(?P<key>[\w./-]+)(\s*(?P<sign>==?|!=)\s*(?P<value>[\w.-]*)"
+    r"|\s+(?P<word>in|notin)\s*\((?P<values>[^()]*)\))?"
+)
+
+
+def parse_selector(text: str) -> LabelMatcher:
+    """A label selector as kubectl reads it. Raises ValueError."""
+    found = []
+    for part in re.split(r",(?![^(]*\))", text):
+        match = _REQUIREMENT.fullmatch(part.strip())
+        if match is None or (match["no"] and (match["sign"] or match["word"])):
+            raise ValueError(f"found {part.strip()!r}, expected such as app=db or !app")
+        values = [match["value"]] if match["sign"] else (match["values"] or "").split(",")
+        without = match["sign"] == "!=" or match["word"] == "notin"
+        if match["sign"] or match["word"]:
+            values = [value.strip() for value in values]
+            operator = "NotIn" if without else "In"
+            found.append({"key": match["key"], "operator": operator, "values": values})
+        else:
+            found.append(
+                {"key": match["key"], "operator": "DoesNotExist" if match["no"] else "Exists"}
+            )
+    return LabelMatcher.of({"matchExpressions": found})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """The objects that -n and -l select, by namespace and labels; by default everything."""

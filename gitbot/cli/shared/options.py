@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -132,32 +131,14 @@ def scope_options(function: F) -> F:
     return cast("F", gather)
 
 
-_REQUIREMENT = re.compile(
-    r"(?P<no>!)?(?P<key>[\w./-]+)(\s*(?P<sign>==?|!=)\s*(?P<value>[\w.-]*)"
-    r"|\s+(?P<word>in|notin)\s*\((?P<values>[^()]*)\))?"
-)
-
-
 def read_selector(text: str) -> LabelMatcher:
     """A label selector as kubectl reads it. Raises BadParameter."""
-    from gitbot.kubernetes.selectors import LabelMatcher  # noqa: PLC0415 - keeps --help quick
+    from gitbot.kubernetes.selectors import parse_selector  # noqa: PLC0415 - keeps --help quick
 
-    found = []
-    for part in re.split(r",(?![^(]*\))", text):
-        match = _REQUIREMENT.fullmatch(part.strip())
-        if match is None or (match["no"] and (match["sign"] or match["word"])):
-            raise click.BadParameter(f"found {part.strip()!r}, expected such as app=db or !app")
-        values = [match["value"]] if match["sign"] else (match["values"] or "").split(",")
-        without = match["sign"] == "!=" or match["word"] == "notin"
-        if match["sign"] or match["word"]:
-            values = [value.strip() for value in values]
-            operator = "NotIn" if without else "In"
-            found.append({"key": match["key"], "operator": operator, "values": values})
-        else:
-            found.append(
-                {"key": match["key"], "operator": "DoesNotExist" if match["no"] else "Exists"}
-            )
-    return LabelMatcher.of({"matchExpressions": found})
+    try:
+        return parse_selector(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def selector_fields(text: str) -> tuple[dict[str, Any], str]:

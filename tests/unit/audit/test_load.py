@@ -10,12 +10,15 @@ from gitbot.audit import LoadQuestion, load_findings, read_policy
 from gitbot.audit.descheduler import Utilization, classify
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.kubernetes.selectors import parse_selector
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.load import ClusterLoad, LoadValue
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import NOW, node, pod, vm
 
 NODES = ("a", "b", "c")
+
+VMS = parse_selector("pool=vms")
 
 
 def load(**percents: float) -> ClusterLoad:
@@ -69,7 +72,7 @@ DEVIATION = {"under": {"cpu": Fraction(10)}, "over": {"cpu": Fraction(10)}, "dev
         # thresholds stay within 0 and 100
         (asked(basis="load", **DEVIATION), snapshot(), load(a=97, b=98, c=99), "bbb"),
         (asked(basis="load", **DEVIATION), snapshot(), load(a=0, b=0, c=9), "uub"),
-        (asked(labels={"pool": "vms"}), snapshot(BUSY, node("b", labels={"pool": "vms"})), load(),
+        (asked(labels=VMS), snapshot(BUSY, node("b", labels={"pool": "vms"})), load(),
          "?u?"),
     ],
 )  # fmt: skip
@@ -135,7 +138,8 @@ def test_policies_are_read_from_policy_config_map_and_operator() -> None:
         over={"MetricResource": Fraction(10)},
         deviation=True,
         basis="combined",
-        labels={"pool": "vms"},
+        labels=VMS,
+        keeps_local=True,
         spare=3,
         excluded=("kube-system",),
     )
@@ -205,7 +209,7 @@ strategies:
         (POLICY.replace("  plugins", "    plugins"), "LowNodeUtilization in p, not enabled"),
         (POLICY.replace("pluginConfig", "pluginConfigs"), "in p without a pluginConfig"),
         (POLICY.replace("targetThresholds", "target"), "expected the same resources"),
-        (POLICY.replace("pool=vms", "pool in (a)"), "nodeSelector: found 'pool in"),
+        (POLICY.replace("pool=vms", "pool in a"), "nodeSelector: found 'pool in"),
     ],
 )  # fmt: skip
 def test_a_file_without_a_policy_that_is_understood_is_refused(text: str, said: str) -> None:
