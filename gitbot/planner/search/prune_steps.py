@@ -42,12 +42,21 @@ def replay_steps(
         for step in steps:
             if step.node == board.place(step.vm):
                 continue
-            again = replace(step, source=board.place(step.vm))
-            if step.wish.pin is not Pin.NODE or not board.takes(again):
+            again = _again(board, step)
+            if again is None:
                 return None
             board.take(again)
             found.append(again)
         return found if undone(board) <= most else None
+
+
+def _again(board: PlanState, step: Step) -> Step | None:
+    """The step from the board as it is; None if it is not lawful, or would land elsewhere."""
+    if step.wish.pin is Pin.NODE:
+        again = replace(step, source=board.place(step.vm))
+        return again if board.takes(again) else None
+    found = board.best(step.vm, step.wish)
+    return found if found is not None and found.node == step.node else None
 
 
 def attribute_steps(content: Content, steps: Sequence[Step]) -> tuple[Step, ...]:
