@@ -20,7 +20,7 @@ from gitbot.intents.kinds.maintenance_window.spec import AUTO, MaintenanceWindow
 from gitbot.intents.kinds.migration_request.spec import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal.spec import PlacementProposalSpec
 from gitbot.intents.misleading_labels import misleading_labels
-from gitbot.intents.never_open import stops, without_finished
+from gitbot.intents.never_open import stops, without_finished, without_repeated
 from gitbot.intents.reader import DUPLICATE_IDENTITY, UNKNOWN_WINDOW, read_intents
 from gitbot.intents.registry import KINDS
 from gitbot.intents.schedules import ScheduleSpec
@@ -59,4 +59,5 @@ __all__ = [
     "stops",
     "without_clockless",
     "without_finished",
+    "without_repeated",
 ]

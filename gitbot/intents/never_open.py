@@ -65,17 +65,39 @@ def without_finished(
     if not any(finding.code == NEVER_OPEN for finding in findings):
         return tuple(findings)
     ended = finished()
-    places = [
-        (intent.ref.file, intent.ref.line, MigrationRequestId.of(intent.ref) in ended)
-        for intent in intents.intents
-    ]
-    return tuple(item for item in findings if item.code != NEVER_OPEN or not _ended(item, places))
+    above = _Documents(intents)
+    return tuple(
+        item for item in findings if item.code != NEVER_OPEN or above.request(item) not in ended
+    )
 
 
-def _ended(finding: Finding, places: Sequence[tuple[str, int, bool]]) -> bool:
-    """Whether the document above the finding's line is a finished request."""
-    above = [place for place in places if place[0] == finding.file and place[1] <= finding.line]
-    return bool(above) and max(above)[2]
+def without_repeated(
+    findings: Sequence[Finding], intents: IntentSet, known: Iterable[Finding]
+) -> tuple[Finding, ...]:
+    """What compiling found, without requests of which `known` says already that they never run."""
+    above = _Documents(intents)
+    said = {above.request(item) for item in known if item.code == NEVER_OPEN}
+    if not said:
+        return tuple(findings)
+    return tuple(
+        item for item in findings if item.code != NEVER_OPEN or above.request(item) not in said
+    )
+
+
+class _Documents:
+    """The document that a finding is about: the last one that begins above its line."""
+
+    def __init__(self, intents: IntentSet) -> None:
+        self._places = sorted(
+            (intent.ref.file, intent.ref.line, MigrationRequestId.of(intent.ref))
+            for intent in intents.intents
+        )
+
+    def request(self, finding: Finding) -> MigrationRequestId | None:
+        above = [
+            place for place in self._places if place[0] == finding.file and place[1] <= finding.line
+        ]
+        return above[-1][2] if above else None
 
 
 def stops(finding: Finding) -> bool:

@@ -11,7 +11,13 @@ from dataclasses import replace
 
 from gitbot.calendar import Appointment, changed_openings
 from gitbot.errors import UserInterrupt
-from gitbot.intents import IntentSet, stops, without_clockless, without_finished
+from gitbot.intents import (
+    IntentSet,
+    stops,
+    without_clockless,
+    without_finished,
+    without_repeated,
+)
 from gitbot.intents.calendar_events import Agenda
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import PlacementPlan
@@ -102,6 +108,7 @@ def _planned_and_judged(
     plan, previews, more = _plan(scope, problem, work, onlooker, changed, planned=planned)
     problem, plan = without_closing_drains(problem, plan, work.goals)
     softer = downgrade_known_errors(found, scope)
+    compiled = without_repeated(work.findings, revision.intents, known)
     stopped: Iterable[Finding] = ()
     if before is None:
         stopped = stopped_folders(revision, problem.snapshot, plan, previews, Severity.NOTE)
@@ -112,7 +119,7 @@ def _planned_and_judged(
         pull_request=pull_request,
         clock=evidence.clock,
         emptying=evidence.past.emptying,
-        findings=(*without_clockless(known), *work.findings, *softer, *more, *stopped),
+        findings=(*without_clockless(known), *compiled, *softer, *more, *stopped),
         previews=previews,
     )
     return CheckResult(
@@ -256,7 +263,7 @@ def _too_many(revision: Revision, before: IntentSet | None) -> tuple[Finding, ..
 def _unknown_cluster(
     cluster: str, settings: Settings, findings: tuple[Finding, ...]
 ) -> CheckResult:
-    known = ", ".join(item.name for item in settings.clusters)
+    known = ", ".join(settings.cluster_names)
     unknown = Finding(
         code="check/unknown-cluster",
         severity=Severity.ERROR,

@@ -292,6 +292,15 @@ def test_a_freeze_holds_the_unfinished_requests_that_it_covers(freeze: str, froz
     assert "plan/frozen" in {finding.code for finding in result.all_findings} or not frozen
 
 
+def test_a_request_whose_window_opens_too_late_is_reported_once() -> None:
+    late = '  window: firmware\n  deadline: "2026-12-07T00:00Z"\n'
+    schedule = '  schedule: {start: "2026-12-09T00:00", timeZone: UTC, duration: PT2H}\n'
+    # the second request stands below the first, in the same file
+    other = REQUEST.replace("web-to-n3", "soon")
+    tree = {"request": f"{REQUEST}{late}---\n{other}", "window": WINDOW + schedule}
+    assert codes(run(tree)).count("error intents/never-open") == 1
+
+
 def test_policies_of_the_base_count_and_those_of_the_head_are_read() -> None:
     with_policy = texts(request=REQUEST, policies=PROTECT)
     assert codes(judged(with_policy)) == ["error policy/no-web"]
