@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -22,7 +22,7 @@ from gitbot.documents import (
 )
 from gitbot.documents.fields import Metadata, Value, decode
 from gitbot.documents.formats import BAD_PATH, repository_path
-from gitbot.model.plan.findings import Finding, Refusal
+from gitbot.model.plan.findings import Finding, Refusal, Severity
 from gitbot.model.text.names import ApiVersion
 from gitbot.settings.clusters import ClusterSettings, ClusterSpec, check_cluster
 
@@ -102,29 +102,77 @@ def among(files: Mapping[str, bytes]) -> Beside:
     }
 
 
-def read_cluster_files(
-    files: Mapping[str, bytes], own: Iterable[ClusterPlace]
-) -> tuple[tuple[ClusterSettings, ...], list[Finding]]:
-    """The clusters of these files, and findings; `own` are those of the configuration itself."""
-    clusters: list[ClusterSettings] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFiles:
+    """What the files of clusters say. `unread`: the clusters that errors stop, each with these."""
+
+    clusters: tuple[ClusterSettings, ...] = ()
+    unread: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+def read_cluster_files(files: Mapping[str, bytes], own: Iterable[ClusterPlace]) -> ClusterFiles:
+    """The clusters of these files; `own` are those of the configuration itself.
+
+    An error stops the clusters of its file. Of two files with one name or context both are stopped:
+    no reader can know which of them is meant.
+    """
+    own = tuple(own)
     places, found = list(own), list[Finding]()
+    clusters: dict[str, ClusterSettings] = {}
+    unread: dict[str, list[Finding]] = {}
     for path, data in sorted(files.items()):
-        if (ending := _wrong_ending(path)) is not None:
-            found.append(ending)
-        if not path.endswith(".yaml"):
-            continue
-        documents, problems = read_documents(data, path)
-        found.extend(problems)
-        for document in documents:
-            report = Report(document=document, file=path, room="settings")
-            made = _read_cluster(report)
-            place = _place(report, made)
-            if place is not None:
-                _report_twins(place, places)
-                places.append(place)
-            clusters += [made] if made is not None else []
-            found.extend(report.findings)
-    return tuple(clusters), found
+        read = _read_file(path, data, places)
+        found += read.findings
+        errors = [item for item in read.findings if item.severity is Severity.ERROR]
+        for name in (*read.names, *read.twins) if errors else ():
+            unread.setdefault(name, []).extend(errors)
+        clusters |= {made.name: made for made in read.clusters}
+    stopped = {name: tuple(errors) for name, errors in unread.items()}
+    for place in own:  # a file that takes a name of the configuration stops nothing but itself
+        stopped.pop(place.name, None)
+    kept = (made for name, made in clusters.items() if name not in unread)
+    return ClusterFiles(clusters=tuple(kept), unread=stopped, findings=tuple(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReadFile:
+    """One file: the clusters that it names, and those elsewhere with a name or context of it."""
+
+    names: tuple[str, ...]
+    twins: tuple[str, ...]
+    clusters: tuple[ClusterSettings, ...]
+    findings: tuple[Finding, ...]
+
+
+def _read_file(path: str, data: bytes, places: list[ClusterPlace]) -> _ReadFile:
+    """Read a file, and add to `places` what it names."""
+    ending = _wrong_ending(path)
+    found = [ending] if ending is not None else []
+    documents, problems = read_documents(data, path) if path.endswith(".yaml") else ((), ())
+    found.extend(problems)
+    names: list[str] = []
+    twins: list[str] = []
+    clusters: list[ClusterSettings] = []
+    for document in documents:
+        report = Report(document=document, file=path, room="settings")
+        made = _read_cluster(report)
+        if (place := _place(report, made)) is not None:
+            twin = _report_twin(place, places)
+            twins += [twin.name] if twin is not None else []
+            places.append(place)
+            names.append(place.name)
+        clusters += [made] if made is not None else []
+        found.extend(report.findings)
+    named = tuple(names) or ((_stem(path),) if found else ())
+    return _ReadFile(
+        names=named, twins=tuple(twins), clusters=tuple(clusters), findings=tuple(found)
+    )
+
+
+def _stem(path: str) -> str:
+    """The name of the cluster that a file without a readable name may be about."""
+    return path.rpartition("/")[2].rpartition(".")[0]
 
 
 def _wrong_ending(path: str) -> Finding | None:
@@ -173,8 +221,8 @@ def own_places(report: Report) -> Iterator[ClusterPlace]:
             )
 
 
-def _report_twins(place: ClusterPlace, others: Iterable[ClusterPlace]) -> None:
-    """A name or a context that is taken.
+def _report_twin(place: ClusterPlace, others: Iterable[ClusterPlace]) -> ClusterPlace | None:
+    """The other cluster whose name or context a cluster has.
 
     Review of a file may be up to the team of its cluster. The team must not reach another team's
     cluster by its context.
@@ -186,7 +234,7 @@ def _report_twins(place: ClusterPlace, others: Iterable[ClusterPlace]) -> None:
             place.report.at_value(
                 place.name_path, "duplicate", f"{message}; {where}", "rename or remove it"
             )
-            return
+            return other
     for other in others:
         if place.context is not None and other.context == place.context:
             place.report.at_value(
@@ -196,4 +244,5 @@ def _report_twins(place: ClusterPlace, others: Iterable[ClusterPlace]) -> None:
                 f"has; cluster {other.name} in {other.where} has it",
                 "name the context of this cluster",
             )
-            return
+            return other
+    return None

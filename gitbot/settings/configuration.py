@@ -6,9 +6,9 @@ snake_case names; a file knows only the names of the reference.
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 
 from gitbot.documents import (
     ParsedDocument,
@@ -30,10 +30,12 @@ from gitbot.documents.fields import (
     decode,
 )
 from gitbot.documents.formats import amount
+from gitbot.errors import InvalidInput
 from gitbot.model.plan.findings import Finding, has_errors, sort_key
 from gitbot.model.text.names import CONFIGURATION_FILE, ApiVersion
 from gitbot.settings.cluster_files import (
     Beside,
+    ClusterFiles,
     ClusterFolder,
     is_cluster_folder,
     own_places,
@@ -214,8 +216,41 @@ class Settings(Value):
         owning = [item for item in self.owners if item.owns(namespace)]
         return owning[-1] if owning else None
 
+    _unread: Mapping[str, tuple[Finding, ...]] = PrivateAttr(default_factory=dict)
+
     def cluster(self, name: str) -> ClusterSettings | None:
+        """The settings of a cluster; None if there is none, or its file has errors."""
         return next((cluster for cluster in self.clusters if cluster.name == name), None)
+
+    @property
+    def unread(self) -> Mapping[str, tuple[Finding, ...]]:
+        """The clusters whose files have errors, and these errors."""
+        return self._unread
+
+    @property
+    def cluster_names(self) -> tuple[str, ...]:
+        """The names of all clusters; those whose files have errors come last."""
+        return (*(cluster.name for cluster in self.clusters), *sorted(self._unread))
+
+    def errors_of(self, cluster: str) -> tuple[Finding, ...]:
+        """Why a cluster is not configured, if files with errors are the reason.
+
+        A file that cannot be read may be that of any cluster.
+        """
+        if self.cluster(cluster) is not None:
+            return ()
+        every = dict.fromkeys(item for found in self._unread.values() for item in found)
+        return self._unread.get(cluster, tuple(every))
+
+    def check_read(self, cluster: str) -> None:
+        """Raises InvalidInput with `errors_of` the cluster, if there are any."""
+        if errors := self.errors_of(cluster):
+            raise InvalidInput("\n".join(str(finding) for finding in errors))
+
+    def with_files(self, files: ClusterFiles) -> Self:
+        made = self.model_copy(update={"clusters": (*self.clusters, *files.clusters)})
+        made.__pydantic_private__ = {"_unread": files.unread}
+        return made
 
 
 class _ConfigurationMetadata(Metadata):
@@ -242,7 +277,8 @@ def read_settings(
 ) -> tuple[Settings | None, tuple[Finding, ...]]:
     """The settings of a configuration file and of the files of clusters `beside` it.
 
-    None with at least one error if one of them is wrong.
+    None with at least one error if the configuration is wrong, or no file of a cluster is right.
+    Another wrong file stops its own cluster.
     """
     documents, findings = read_documents(data, file)
     found = [*findings]
@@ -256,7 +292,10 @@ def read_settings(
         report.at_key((), "one-document", message, "remove it")
         found.extend(report.findings)
     ordered = tuple(sorted(found, key=sort_key))
-    return (None if has_errors(ordered) else settings), ordered
+    own = tuple(item for item in ordered if item.file == file)
+    if has_errors(own) or (settings is not None and not settings.clusters and has_errors(ordered)):
+        return None, ordered
+    return settings, ordered
 
 
 def _read_document(
@@ -274,17 +313,13 @@ def _read_document(
         check_cluster(report, ("spec", "clusters", number))
     _solver_has_no_effect(report, document.value)
     check_owners(report, document.value)
-    more, found = _clusters_beside(report, beside)
-    settings = made.spec if made is not None else None
-    if settings is not None and more:
-        settings = settings.model_copy(update={"clusters": (*settings.clusters, *more)})
-    return settings, [*report.findings, *found]
+    files = _clusters_beside(report, beside)
+    settings = made.spec.with_files(files) if made is not None else None
+    return settings, [*report.findings, *files.findings]
 
 
-def _clusters_beside(
-    report: Report, beside: Beside
-) -> tuple[tuple[ClusterSettings, ...], list[Finding]]:
-    """The clusters of the folder that `clustersFrom` names, and findings about its files."""
+def _clusters_beside(report: Report, beside: Beside) -> ClusterFiles:
+    """What is in the folder that `clustersFrom` names."""
     spec = value_at(report.document.value, ("spec",))
     folder = value_at(spec, ("clustersFrom",))
     if isinstance(spec, dict) and not spec.keys() & {"clusters", "clustersFrom"}:
@@ -292,16 +327,16 @@ def _clusters_beside(
         message = f"found nothing, expected {expected}"
         report.at_parent(("spec", "clusters"), "missing-field", message, "add clusters")
     if not isinstance(folder, str) or not is_cluster_folder(folder):
-        return (), []
+        return ClusterFiles()
     files = beside(folder)
     if files is None:
-        return (), []
-    more, found = read_cluster_files(files, own_places(report))
-    if not (more or found or value_at(spec, ("clusters",))):
+        return ClusterFiles()
+    read = read_cluster_files(files, own_places(report))
+    if not (read.clusters or read.findings or value_at(spec, ("clusters",))):
         place: Path = ("spec", "clustersFrom")
         message = f"found no file of a cluster below {folder}, expected at least one"
         report.at_value(place, "no-cluster", message, f"add {folder}/NAME.yaml, or clusters here")
-    return more, found
+    return read
 
 
 def _solver_has_no_effect(report: Report, value: Mapping[str, Any]) -> None:

@@ -99,7 +99,8 @@ class Workspace:
         if name not in self.clusters:
             settings = self.settings.cluster(name)
             if settings is None:
-                known = ", ".join(cluster.name for cluster in self.settings.clusters)
+                self.settings.check_read(name)
+                known = ", ".join(self.settings.cluster_names)
                 raise UsageError(f"there is no cluster {name} in the configuration: {known}")
             context = self.context or settings.context
             if (follow := self.follow) is not None:
@@ -209,7 +210,7 @@ def open_shell(
         progress=progress,
         onlooker=onlooker,
         at_hand=at_hand,
-        several=len(workspace.settings.clusters) > 1,
+        several=len(workspace.settings.cluster_names) > 1,
         keep_report=report_keeper(cluster),
         executor=token_hex(8),
         ledger_name=workspace.ledger_name,
@@ -217,7 +218,7 @@ def open_shell(
         planning=plan_apart,
         reading=read_apart,
         plan_apart=plan_problem_apart,
-        clusters=tuple(item.name for item in workspace.settings.clusters),
+        clusters=workspace.settings.cluster_names,
         notifier=Webhooks(workspace.clock),
         zone=(own.time_zone if own is not None else None) or "UTC",
     )

@@ -98,7 +98,7 @@ def _cluster_of(file: Path, wanted: str) -> str:
     settings, found = read_settings(file.read_bytes(), str(file), beside)
     if settings is None:
         raise UsageError(f"{found[0].where}: {found[0].message}", hint="mend it, then run init")
-    names = [cluster.name for cluster in settings.clusters]
+    names = settings.cluster_names
     source = click.get_current_context().get_parameter_source("cluster")
     if wanted in names:
         return wanted

@@ -128,7 +128,8 @@ def _check_first(workspace: Workspace, pull: PullRequest) -> str:
     if pull.author == OWN_AUTHOR:
         return ""
     now, ledger = workspace.clock.now(), workspace.ledger.read()
-    can, several = workspace.forge.capabilities, len(names) > 1
+    several = len(workspace.settings.cluster_names) > 1
+    can = workspace.forge.capabilities
     for name in names:
         if several and not changing_intents(open_shell(workspace, name), (pull,)):
             continue

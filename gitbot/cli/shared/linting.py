@@ -85,7 +85,7 @@ def named_paths(configuration: bytes, beside: Beside) -> tuple[tuple[str, ...], 
 
 
 def _clusters(folders: list[str], settings: Settings | None) -> list[str]:
-    return folders if settings is None else sorted(item.name for item in settings.clusters)
+    return folders if settings is None else sorted(settings.cluster_names)
 
 
 def _lenient(cluster: str) -> Settings:
@@ -124,7 +124,7 @@ def _stray(files: Mapping[str, bytes]) -> Iterable[Finding]:
 def _unknown_clusters(
     files: Mapping[str, bytes], folders: list[str], settings: Settings
 ) -> Iterable[Finding]:
-    names = [cluster.name for cluster in settings.clusters]
+    names = settings.cluster_names
     for folder in folders:
         prefix = f"intents/{folder}/"
         first = next((path for path in sorted(files) if _wanted(path, prefix)), None)

@@ -86,11 +86,12 @@ def _login() -> str:
 
 def pick_cluster(settings: Settings, name: str) -> str:
     """The cluster of that name, or the only one. The UsageError lists the choice."""
-    names = [cluster.name for cluster in settings.clusters]
-    if not name and len(names) == 1:
-        return names[0]
-    if name in names:
+    names = settings.cluster_names
+    name = name or (names[0] if len(names) == 1 else "")
+    if settings.cluster(name) is not None:
         return name
+    if name:
+        settings.check_read(name)
     found = f"there is no cluster {name}" if name else "the configuration has several clusters"
     hint = meant(name, names, known="--cluster is one of")
     raise UsageError(found, hint=hint)
@@ -155,15 +156,17 @@ def _own_name(workspace: Workspace, given: str, former: str) -> str:
     That is the given one, the former one, the only one, or what the ledger calls the cluster that
     is reached; a renamed one starts nothing until `gitbot ledger adopt`. Raises UsageError.
     """
-    names = [item.name for item in workspace.settings.clusters]
+    names = workspace.settings.cluster_names
     if given or former in names:
         name = given or former
     elif len(names) == 1:
         name = names[0]
     else:
         name = _noted_name(workspace)
-    if name in names:
+    if workspace.settings.cluster(name) is not None:
         return name
+    if name:
+        workspace.settings.check_read(name)
     choice = " or ".join(f"--cluster={item}" for item in names)
     if not name:
         raise UsageError(
@@ -297,7 +300,7 @@ def cluster_alone(where: dict[str, str]) -> Cluster:
         name = where["cluster"] or context or "cluster"
         return open_cluster(name=name, kubeconfig=kubeconfig, context=context)
     name = where["cluster"]
-    if settings.clusters or not name:  # a pod may not have the files of clusters
+    if settings.cluster_names or not name:  # a pod may not have the files of clusters
         name = pick_cluster(settings, name)
     named = settings.cluster(name)
     context = context or (named.context if named else name)

@@ -54,7 +54,7 @@ def _known(
 
     name = snapshot.cluster
     where = {"kubeconfig": access.kubeconfig, "context": access.context}
-    names = tuple(item.name for item in settings.clusters)
+    names = settings.cluster_names
     with closing(cluster_of(settings, name, **where)) as cluster:
         anchor = anchor_in(cluster, ledger_here(root), called=name, clusters=names)
         there = snapshot.of("VirtualMachineInstanceMigration")

@@ -23,7 +23,7 @@ def clusters_listing(
 
     Its time is when the cluster's bot last published a snapshot.
     """
-    names = sorted(cluster.name for cluster in settings.clusters)
+    names = sorted(settings.cluster_names)
     rows = tuple(_row(name, settings, repository, ledger, now=now) for name in names)
     return Listing(kind="clusters", cluster="", now=now, zone="UTC", rows=rows)
 
@@ -41,6 +41,8 @@ def _row(
     if settings.publish_snapshot and now - since > settings.snapshot_max_age:
         state = "not seen"
         health.append("its bot publishes no snapshot" if since else "no snapshot was published")
+    if errors := settings.unread.get(cluster, ()):
+        state, health = "stopped", [*(str(finding) for finding in errors), *health]
     return Row(
         kind="Cluster",
         namespace="",

@@ -211,6 +211,9 @@ def read_revision(
     if settings is None:
         return found
     name = cluster if isinstance(cluster, str) else cluster(settings)
+    if settings.errors_of(name):
+        return found
+    found = tuple(map(_of_others, found))
     policies, of_policies = read_policies(
         shipped.in_force(settings), texts.policies, runner=shipped.runner
     )
@@ -240,6 +243,9 @@ def read_change(texts: Texts, base: Revision) -> Revision:
     texts = replace(texts, files=repaired(texts.files, known))
     beside = among(texts.files)
     settings, of_settings = read_settings(texts.configuration, CONFIGURATION_FILE, beside)
+    # an error that the base has too is that of another change
+    same = {item for item in of_settings if _of_others(item) in base.trusted_findings}
+    of_settings = tuple(_of_others(item) if item in same else item for item in of_settings)
     _, of_profiles = scheduler_profiles(texts.files, settings, base.cluster)
     changed, of_policies = read_policies(
         base.shipped.in_force(base.settings), texts.policies, runner=base.shipped.runner
@@ -257,6 +263,12 @@ def read_change(texts: Texts, base: Revision) -> Revision:
         findings=_sorted(trusted, of_intents),
         broken=tuple(known),
     )
+
+
+def _of_others(finding: Finding) -> Finding:
+    """An error in the file of another cluster, which stops that cluster alone."""
+    error = finding.severity is Severity.ERROR
+    return replace(finding, severity=Severity.WARNING) if error else finding
 
 
 def _sorted(*findings: Iterable[Finding]) -> tuple[Finding, ...]:

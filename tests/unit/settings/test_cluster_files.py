@@ -2,6 +2,7 @@
 
 import pytest
 
+from gitbot.errors import InvalidInput
 from gitbot.settings import ClusterSettings, Settings, among, not_at_hand, read_settings
 
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\nkind: Configuration\n"
@@ -86,7 +87,48 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
 
 @pytest.mark.parametrize(("spec", "files", "expected"), WRONG)
 def test_wrong(spec: str, files: dict[str, str], expected: str) -> None:
-    assert read(spec, **files) == (None, expected.split("\n"))
+    assert read(spec, **files)[1] == expected.split("\n")
+
+
+M = "spec:\n  clustersFrom: clusters\n  clusters: [{name: m, context: here}]\n"
+HERE = f"{CLUSTER}metadata: {{name: x}}\nspec: {{context: here}}\n"
+LIKE_A = f"{CLUSTER}metadata: {{name: x}}\nspec: {{context: a}}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "sound", "stopped"),
+    [
+        pytest.param({"a": A, "b": f"{CLUSTER}metadata: {{name: x}}\nspec: {{a: 1}}\n"},
+                     ["m", "a"], ["x"], id="unknown field"),
+        pytest.param({"a": A, "x": "kind: ["}, ["m", "a"], ["x"], id="no YAML"),
+        pytest.param({"b": f"{A}---\nkind: ["}, ["m"], ["a"], id="a part of a file"),
+        pytest.param({"a": A, "b": A}, ["m"], ["a"], id="one name twice"),
+        pytest.param({"a": A, "x": LIKE_A}, ["m"], ["a", "x"], id="one context twice"),
+        pytest.param({"a": A, "x": HERE}, ["m", "a"], ["x"], id="the configuration's context"),
+        pytest.param({"a": A, "x": A.replace("a}", "m}")}, ["m", "a"], [],
+                     id="the configuration's name"),
+        pytest.param({"a": A}, ["m", "a"], [], id="no error"),
+    ],
+)  # fmt: skip
+def test_an_error_stops_the_clusters_of_its_file(
+    files: dict[str, str], sound: list[str], stopped: list[str]
+) -> None:
+    settings, _ = read(M, **files)
+    assert settings is not None
+    assert [cluster.name for cluster in settings.clusters] == sound
+    assert sorted(settings.unread) == stopped
+    assert settings.cluster_names == (*sound, *stopped)
+    for name in stopped:
+        with pytest.raises(InvalidInput, match=r"^clusters/"):
+            settings.check_read(name)
+    settings.check_read("m")
+
+
+def test_a_file_that_cannot_be_read_may_be_that_of_any_unknown_cluster() -> None:
+    settings, _ = read(M, x="kind: [")
+    assert settings is not None
+    assert settings.errors_of("prod") == settings.errors_of("x") != ()
+    assert settings.errors_of("m") == ()
 
 
 def test_other_files_are_left_alone_but_for_another_ending_of_yaml() -> None:
@@ -95,7 +137,8 @@ def test_other_files_are_left_alone_but_for_another_ending_of_yaml() -> None:
     assert (settings is not None, findings) == (True, ())
     files["clusters/b.yml"] = A.encode()
     settings, (finding,) = read_settings((HEAD + FROM).encode(), "f", among(files))
-    assert settings is None
+    assert settings is not None
+    assert [*settings.unread] == ["b"]
     assert str(finding) == (
         'clusters/b.yml:1:1: found the ending ".yml", expected .yaml; rename the file'
     )

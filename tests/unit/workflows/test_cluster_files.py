@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from gitbot.errors import InvalidInput
+from gitbot.model.plan.findings import Severity
 from gitbot.simulation.scenes import customapp
+from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.core.context import base_head
 from tests.doubles.intents import CONFIGURATION, REQUEST
 from tests.scenarios.loop import Loop
@@ -69,3 +71,26 @@ def test_a_pass_refuses_a_broken_file_of_the_base_branch(tmp_path: Path) -> None
     loop.shell.repository.fetch()
     with pytest.raises(InvalidInput, match=rf"^{PLACE}:4:8: spec.zone: found the unknown field"):
         loop.shell.read_base(base_head(loop.shell))
+
+
+BROKEN = OWN.replace("CLUSTER", "second").replace("timeZone", "zone")
+
+
+def test_a_broken_file_of_another_cluster_stops_that_cluster_alone(tmp_path: Path) -> None:
+    loop = Loop.start(tmp_path, customapp())
+    commit(loop, {".gitbot.yaml": FROM, PLACE: OWN}, "main")
+    breaks = loop.open({"first.yaml": REQUEST.replace("jump", "first")}, branch="breaks")
+    commit(loop, {"clusters/second.yaml": BROKEN}, "breaks")
+    (error,) = loop.publish(breaks.number).check.findings
+    assert (error.file, error.severity) == ("clusters/second.yaml", Severity.ERROR)
+
+    commit(loop, {"clusters/second.yaml": BROKEN}, "main")
+    pull = loop.open({"jump.yaml": REQUEST})
+    check = loop.publish(pull.number).check
+    assert check.judged is not None
+    assert [item.severity for item in check.findings if item.file == error.file] == ["warning"]
+    loop.merge(pull.number)
+    assert loop.apply().waiting == ()
+    second = base_branch(loop.shell.repository, name="main", cluster="second")
+    with pytest.raises(InvalidInput, match=r"^clusters/second.yaml:4:8: spec.zone: found the"):
+        second.at(base_head(loop.shell))
