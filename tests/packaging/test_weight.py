@@ -30,7 +30,7 @@ ROOMS = {
     "rendering": 347,
     "reports": 3_435,
     "service": 236,
-    "settings": 1_140,
+    "settings": 1_142,
     "simulation": 9_019,
     "snapshot": 2_613,
     "wiring": 1_268,
