@@ -10,7 +10,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, name_of
 from gitbot.kubernetes.phases import phase_of
 from gitbot.kubevirt.launcher_pod import is_launcher
-from gitbot.kubevirt.source_node import POD_GOES, deletion_of, lost_of, silence_of
+from gitbot.kubevirt.source_node import POD_GOES, deletion_of, devices_missing, lost_of, silence_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.findings import Severity
@@ -34,7 +34,7 @@ def lost_nodes(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
     instances = Instances.of(snapshot)
     for node in snapshot.of("Node"):
         vms = tuple(sorted(instances.on_node.get(name_of(node).name, ())))
-        yield from _silent(instances, node, vms)
+        yield from _silent(instances, node, vms, snapshot.taken_at)
         yield from _remedied(node, vms)
     if instances.nodes:  # a dump without nodes says nothing about them
         yield from _vanished(instances)
@@ -44,13 +44,16 @@ def lost_nodes(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
 
 
 def _silent(
-    instances: Instances, node: KubernetesObject, vms: Sequence[NamespacedName]
+    instances: Instances, node: KubernetesObject, vms: Sequence[NamespacedName], now: int
 ) -> Iterator[AuditFinding]:
     lost, handler = lost_of(node), silence_of(node)
     if not lost and not (handler and vms):
         return  # a node for no VMs has no virt-handler that could answer
     if not lost:
-        yield _about_node("audit/silent-node", node, vms, handler, "no VM can leave it live")
+        pod = instances.handlers.get(name_of(node).name)
+        words, hint = devices_missing(node, pod, now)
+        hint = hint or "no VM can leave it live"
+        yield _about_node("audit/silent-node", node, vms, words or handler, hint)
         return
     ends = [deletion_of(node, instances[vm].source_pod) for vm in vms]
     first = min((end for end in ends if end), default=0)

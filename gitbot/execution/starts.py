@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from gitbot.constraints.moves.instances import Instances
 from gitbot.execution.claims import claim_expires_at, next_claim
 from gitbot.execution.cluster_facts import ClusterFacts, Slots
 from gitbot.execution.executor_types import (
@@ -29,7 +30,7 @@ from gitbot.execution.observe import move_event
 from gitbot.execution.request_records import MoveRecord, RequestRecord
 from gitbot.execution.terminate import has_started, next_span, next_start
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubevirt.source_node import lost_of, silence_of
+from gitbot.kubevirt.source_node import devices_missing, lost_of, silence_of
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.effect_id import EffectId
 from gitbot.model.ledger.events import KnownEvent, MoveState, NodeState
@@ -254,11 +255,11 @@ def _wait(
     if str(_effect_name(candidate)) in view.unanswered:
         return waits("the API server answers no request for its migration")
     awaited = _predecessor(candidate, draft) or _name_taken(facts, candidate)
-    return waits(awaited) if awaited else _wait_for_cluster(facts, draft, candidate)
+    return waits(awaited) if awaited else _wait_for_cluster(view, facts, draft, candidate)
 
 
 def _wait_for_cluster(
-    facts: ClusterFacts, draft: _Selection, candidate: Candidate
+    view: ExecutorInput, facts: ClusterFacts, draft: _Selection, candidate: Candidate
 ) -> Waiting | None:
     """What the move waits for on the cluster: another migration, a node, or a slot."""
     move = candidate.move
@@ -268,9 +269,12 @@ def _wait_for_cluster(
         return _waiting(candidate, f"another migration of the VM is running: {name}", retry=True)
     here = facts.node_of(move.vm.namespaced_name)
     # A VMIM of a node whose kubelet or virt-handler is silent waits, and then fails.
-    silence = silence_of(facts.nodes.get(here, {})) or _lost_target(facts, move)
+    node = facts.nodes.get(here, {})
+    silence = silence_of(node) or _lost_target(facts, move)
     if silence:
-        return _waiting(candidate, silence)
+        handler = Instances.of(view.problem.snapshot).handlers.get(here)
+        missing = ": ".join(filter(None, devices_missing(node, handler, view.now)))
+        return _waiting(candidate, silence if lost_of(node) else missing or silence)
     full = draft.slots.refusal(here, move.to.node)
     return _waiting(candidate, full, retry=True) if full else None
 

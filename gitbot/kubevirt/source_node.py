@@ -4,7 +4,8 @@ Without them the VMIM is created, waits for the node and fails. Kubernetes marks
 kubelet is silent with condition Ready and a taint; virt-controller sets the label
 kubevirt.io/schedulable to false if the heartbeat of its virt-handler is older than five minutes
 (KubeVirt, pkg/virt-controller/watch/node/node.go). virt-handler itself does so when it stops, and
-when it starts until its device plugins are ready (pkg/virt-handler/heartbeat/heartbeat.go).
+when it starts until its device plugins are ready, with every heartbeat while one of them is not
+(pkg/virt-handler/heartbeat/heartbeat.go).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from gitbot.kubernetes.objects import (
     labels_of,
     name_of,
 )
+from gitbot.kubevirt.launcher_pod import is_deleting
 from gitbot.kubevirt.names import HEARTBEAT, SCHEDULABLE
 from gitbot.model.text.instants import format_instant, parse_instant
 
@@ -26,6 +28,7 @@ _TAINTS = {"Unknown": _UNREACHABLE, "False": "node.kubernetes.io/not-ready"}
 
 
 _PATIENCE = 300  # seconds, pkg/virt-controller/watch/node/node.go
+_DAEMON_SET = ("DaemonSet", "virt-handler")
 
 POD_GOES = (
     "Kubernetes has deleted it, and then its node answers, is removed, or has taint "
@@ -53,13 +56,50 @@ def silence_of(node: KubernetesObject, pod: KubernetesObject | None = None) -> s
     return ""
 
 
-def handler_is_lost_at(node: KubernetesObject) -> int:
-    """When KubeVirt gives up a silent virt-handler (seconds UTC); 0 if that is not known.
+def is_handler(pod: KubernetesObject) -> bool:
+    """Whether it is a virt-handler that stays; one that ends sets the label to false as well."""
+    owners = at(pod, "metadata", "ownerReferences", default=())
+    mine = any((item.get("kind"), item.get("name")) == _DAEMON_SET for item in owners)
+    return mine and not is_deleting(pod)
 
-    Until then it may only be restarting.
+
+def handler_is_lost_at(node: KubernetesObject, handler: KubernetesObject | None = None) -> int:
+    """When a virt-handler that offers no VMs a place is given up (seconds UTC); 0 if not known.
+
+    Until then it may only be restarting. KubeVirt gives up one whose heartbeat is old. One that
+    beats on waits for its device plugins, for which seconds are enough, or no time is.
     """
     beaten = _heartbeat_of(node) if labels_of(node).get(SCHEDULABLE) == "false" else 0
-    return beaten + _PATIENCE if beaten else 0
+    return min(beaten, _ready_since(handler) or beaten) + _PATIENCE if beaten else 0
+
+
+def devices_missing(
+    node: KubernetesObject, handler: KubernetesObject | None, now: int
+) -> tuple[str, str]:
+    """That a virt-handler answers and its device plugins do not get ready; what a person does."""
+    since, beaten = _ready_since(handler), _heartbeat_of(node)
+    late = handler_is_lost_at(node, handler) <= now < beaten + _PATIENCE
+    if handler is None or not since or not late:
+        return "", ""
+    pod = name_of(handler)
+    reason = (
+        f"virt-handler of its node {name_of(node).name} answers, but its device plugins are not "
+        f"ready (it runs since {format_instant(since)}): label {SCHEDULABLE} is false"
+    )
+    hint = (
+        f"kubectl logs -n {pod.namespace} {pod.name} says which device does not register with the "
+        "kubelet: mend it, then delete that pod; no VM leaves the node live before"
+    )
+    return reason, hint
+
+
+def _ready_since(handler: KubernetesObject | None) -> int:
+    ready = condition_of(handler or {}, "Ready") or {}
+    try:
+        since = parse_instant(str(ready.get("lastTransitionTime", "")))
+    except ValueError:  # a dump may have anything there
+        return 0
+    return since if ready.get("status") == "True" else 0
 
 
 def _heartbeat_of(node: KubernetesObject) -> int:

@@ -9,7 +9,13 @@ from gitbot.constraints.load.measures import strained
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, condition_of
 from gitbot.kubevirt.preflight import preflight, selector_checks
-from gitbot.kubevirt.source_node import POD_GOES, deletion_of, handler_is_lost_at, lost_of
+from gitbot.kubevirt.source_node import (
+    POD_GOES,
+    deletion_of,
+    devices_missing,
+    handler_is_lost_at,
+    lost_of,
+)
 from gitbot.model.plan.diagnosis import Check, Outcome, passed, warned
 from gitbot.model.text.wording import first_of
 from gitbot.planner.plan_types import Blocker, Step
@@ -84,7 +90,7 @@ def refused(
 def _lost(board: PlanState, vm: NamespacedName, found: Blocker) -> Blocker:
     """With what happens to the VM if its node stays silent, and when.
 
-    Until KubeVirt gives up the virt-handler, it may be restarting. Until Kubernetes deletes the
+    Until virt-handler is given up, it may be restarting. Until Kubernetes deletes the
     pod, the node may come back with the VM. The kubelet would have to confirm the deletion, so the
     pod stays, and KubeVirt starts no second one.
     """
@@ -92,7 +98,10 @@ def _lost(board: PlanState, vm: NamespacedName, found: Blocker) -> Blocker:
     node = board.facts.nodes.get(instance.node, {})
     now = board.facts.problem.now
     if not lost_of(node):
-        ends = handler_is_lost_at(node)
+        handler = board.transit.instances.handlers.get(instance.node)
+        ends = handler_is_lost_at(node, handler)
+        reason, hint = devices_missing(node, handler, now)
+        found = replace(found, reason=reason or found.reason, hint=hint or found.hint)
         return replace(found, until=ends if ends > now else 0)
     ends = deletion_of(node, instance.source_pod)
     hint = f"{found.hint}; the VM starts elsewhere only once its pod is gone: {POD_GOES}"

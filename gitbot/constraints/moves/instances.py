@@ -22,6 +22,7 @@ from gitbot.kubevirt.instance_types import (
 )
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.kubevirt.pod_defaults import ClassObjects
+from gitbot.kubevirt.source_node import is_handler
 from gitbot.kubevirt.state_storage import ClusterStorage, claims_by_vm
 from gitbot.kubevirt.workload_updates import updates_to_come
 from gitbot.model.caches import LastValueCache, RowCache
@@ -101,7 +102,7 @@ class Instances(Mapping[NamespacedName, Instance]):
         for name, vm in machines.items():
             if name not in found:
                 found[name] = Instance(name=name, vmi=None, vm=vm)
-        self._instances = dict(sorted(found.items()))
+        self._instances, self._pods = dict(sorted(found.items())), pods
         self._occupancy: Occupancy | None = None
         self._reached: dict[LabelMatcher, frozenset[str]] = {}
         self._expanded: dict[NamespacedName, tuple[Mapping[str, Any], str]] = {}
@@ -207,6 +208,11 @@ class Instances(Mapping[NamespacedName, Instance]):
     def starts(self) -> dict[NamespacedName, Pod]:
         """The pods of new starts that were made so far (`node_loss`)."""
         return {}
+
+    @cached_property
+    def handlers(self) -> Mapping[str, KubernetesObject]:
+        """The virt-handler pods by node."""
+        return {str(at(pod, "spec", "nodeName")): pod for pod in self._pods if is_handler(pod)}
 
     @cached_property
     def by_label(self) -> LabelIndex[NamespacedName]:

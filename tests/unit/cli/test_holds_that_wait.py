@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from gitbot.audit.lost_nodes import lost_nodes
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.kubevirt.names import HEARTBEAT, SCHEDULABLE
-from tests.doubles.problems import node, vm
+from tests.doubles.problems import node, problem, vm
 from tests.unit.cli.desk import Said, typed
 from tests.unit.cli.test_field_plans import ASKED, CONFIGURATION, DRAIN, HEAD, MOVE, migration
 
@@ -130,6 +131,52 @@ def test_no_end_is_said_for_a_pod_that_kubernetes_does_not_delete_in_time(
 ) -> None:
     objects = silent("2026-12-06T20:59:30Z", key=key, seconds=seconds)
     assert holds(*objects) == {"db": ("source-unreachable", "")}
+
+
+def handler(ready: str, *, status: str = "True") -> KubernetesObject:
+    owners = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "virt-handler", "uid": "d"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "virt-handler-x7",
+            "namespace": "kubevirt",
+            "uid": "handler",
+            "ownerReferences": owners,
+        },
+        "spec": {"nodeName": "n1", "containers": [{"name": "virt-handler", "image": "x"}]},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": status, "lastTransitionTime": ready}],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("ready", "status", "heartbeat", "until"),
+    [
+        ("2026-12-06T20:58:00Z", "True", "2026-12-06T20:59:30Z", "2026-12-06T21:03:00Z"),
+        ("2026-12-06T20:55:00Z", "True", "2026-12-06T20:59:30Z", ""),
+        ("2026-12-06T20:55:00Z", "False", "2026-12-06T20:59:30Z", "2026-12-06T21:04:30Z"),
+        ("2026-12-06T20:59:50Z", "True", "2026-12-06T20:57:00Z", "2026-12-06T21:02:00Z"),
+        ("never", "True", "2026-12-06T20:59:30Z", "2026-12-06T21:04:30Z"),
+    ],
+)
+def test_device_plugins_that_do_not_get_ready_are_waited_for_five_minutes(
+    ready: str, status: str, heartbeat: str, until: str
+) -> None:
+    quiet = node("n1", labels={SCHEDULABLE: "false"})
+    quiet["metadata"]["annotations"] = {HEARTBEAT: heartbeat}
+    pod = handler(ready, status=status)
+    objects = (quiet, node("n2"), vm("db", on="n1", labels=ASKED), pod)
+    assert holds(*objects) == {"db": ("source-unreachable", until)}
+    said = asked("check", MOVE, *objects)
+    assert said.code == (0 if until else 1), said
+    stuck = "its device plugins are not ready (it runs since 2026-12-06T20:55:00Z)"
+    assert (stuck in said.out) == (not until)
+    assert ("kubectl logs -n kubevirt virt-handler-x7" in said.out) == (not until)
+    audited = [item.finding.message for item in lost_nodes(problem(objects).snapshot)]
+    assert ["its device plugins" in message for message in audited] == [not until]
 
 
 @pytest.mark.parametrize(

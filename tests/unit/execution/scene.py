@@ -49,6 +49,7 @@ class World:
     """What is there; `step` looks once and adds the entries to the ledger."""
 
     nodes: dict[str, dict[str, Any]]
+    pods: list[dict[str, Any]] = field(default_factory=list, kw_only=True)
     vms: dict[str, dict[str, Any]]
     approved: list[Approved] = field(default_factory=list)
     migrations: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -100,6 +101,7 @@ class World:
 
     def look(self) -> ExecutorInput:
         objects = {
+            "Pod": tuple(self.pods),
             "Node": tuple(item for _, item in sorted(self.nodes.items())),
             "VirtualMachineInstance": tuple(item for _, item in sorted(self.vms.items())),
         }

@@ -7,6 +7,7 @@ import pytest
 
 from gitbot.execution.claims import FENCE
 from gitbot.execution.executor_types import REFUSED, Approved, BreakerLimits, OutdatedGroup
+from gitbot.kubevirt.names import HEARTBEAT, SCHEDULABLE
 from gitbot.model.ledger.events import MoveState
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.diagnosis import TOGETHER, warned
@@ -65,6 +66,30 @@ def silent(world: World) -> None:
     world.nodes["a"]["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
 
 
+def restarting(world: World) -> None:
+    node = world.nodes["a"]["metadata"]
+    node.setdefault("labels", {})[SCHEDULABLE] = "false"
+    node.setdefault("annotations", {})[HEARTBEAT] = format_instant(NOW - 30)
+
+
+def without_devices(world: World) -> None:
+    restarting(world)
+    since = format_instant(NOW - 300)
+    world.pods.append(
+        {
+            "metadata": {
+                "name": "virt-handler-x7",
+                "namespace": "kubevirt",
+                "ownerReferences": [{"kind": "DaemonSet", "name": "virt-handler"}],
+            },
+            "spec": {"nodeName": "a"},
+            "status": {
+                "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
+            },
+        }
+    )
+
+
 def lost(world: World) -> None:
     world.nodes["c"]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
 
@@ -80,6 +105,13 @@ def full(world: World) -> None:
     world.migrations["evac"] = migration("evac", "two", "Running", own=False)
 
 
+OFF = "label kubevirt.io/schedulable is false"
+NO_DEVICES = (
+    "virt-handler of its node a answers, but its device plugins are not ready (it runs since "
+    f"{format_instant(NOW - 300)}): {OFF}: kubectl logs -n kubevirt virt-handler-x7 says which "
+    "device does not register with the kubelet: mend it, then delete that pod; no VM leaves the "
+    "node live before"
+)
 REASONS = [
     (blocked, "its group no longer passes the checks and is proposed again", 0, False),
     (stopped, "stopped: lunch", 0, False),
@@ -87,6 +119,18 @@ REASONS = [
     (closed, "outside its allowed time", NOW + 60, False),
     (migrated, "another migration of the VM is running: evac", 0, True),
     (silent, "its node a does not answer: Ready is Unknown", 0, False),
+    (
+        restarting,
+        f"virt-handler of its node a does not answer since {format_instant(NOW - 30)}: {OFF}",
+        0,
+        False,
+    ),
+    (
+        without_devices,
+        NO_DEVICES,
+        0,
+        False,
+    ),
     (lost, "c does not answer: Ready is False", 0, False),
     (unanswered, "the API server answers no request for its migration", 0, False),
     (full, "1 migration runs, gitbot starts at most 1 at once", 0, True),
