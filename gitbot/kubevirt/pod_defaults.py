@@ -29,6 +29,13 @@ class ClassObjects:
     priority: Mapping[str, KubernetesObject] = field(default_factory=dict)
     runtime: Mapping[str, KubernetesObject] = field(default_factory=dict)
 
+    def refusal(self, spec: Mapping[str, Any]) -> str:
+        """Why the API server refuses a pod of this VM spec; "" if it does not, or is not known."""
+        name = spec.get("priorityClassName")
+        if not name or not self.priority or {*self.priority, *_SYSTEM_PRIORITIES} & {name}:
+            return ""
+        return f"the API server refuses the pod: found no PriorityClass {name}"
+
 
 def stored_pod(pod: Mapping[str, Any], classes: ClassObjects) -> dict[str, Any]:
     """The pod as the API server stores it. This does not assign a name."""

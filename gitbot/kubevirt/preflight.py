@@ -14,6 +14,7 @@ from gitbot.kubernetes.phases import FINAL_PHASES, is_final, phase_of
 from gitbot.kubevirt.eviction import eviction_words
 from gitbot.kubevirt.kubevirt_object import version_of
 from gitbot.kubevirt.launcher_pod import backup_in_progress, hotplugged_volumes, is_deleting
+from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.kubevirt.source_node import silence_of
 from gitbot.kubevirt.target_pod import selector_collisions, vendor_guard_is_off, why_no_target
 from gitbot.kubevirt.versions import OLDEST
@@ -33,6 +34,7 @@ def preflight(
     added_node_selector: Mapping[str, str] | None = None,
     pods: Sequence[KubernetesObject] = (),
     updates: int = 0,
+    classes: ClassObjects | None = None,
 ) -> tuple[Check, ...]:
     """All checks of one migration of this VMI, in a fixed order.
 
@@ -51,7 +53,7 @@ def preflight(
         _paused(vmi),
         _backup(vmi),
         _hotplug(vmi),
-        _target_pod(vmi, kubevirt, source_node, source_pod),
+        _target_pod(vmi, kubevirt, source_node, source_pod, classes),
         *selector_checks(
             vmi,
             kubevirt=kubevirt,
@@ -182,8 +184,11 @@ def _target_pod(
     kubevirt: KubernetesObject,
     source_node: KubernetesObject | None,
     source_pod: KubernetesObject | None,
+    classes: ClassObjects | None,
 ) -> Check:
     reason = why_no_target(vmi, kubevirt, source_node, source_pod)
+    if classes is not None:
+        reason = reason or classes.refusal(at(vmi, "spec", default={}))
     if reason:
         text = f"virt-controller cannot make a target pod, so it would stay Pending: {reason}"
         return failed("target-pod", text)

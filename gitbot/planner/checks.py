@@ -58,6 +58,7 @@ def kubevirt_checks(
             source_node=node,
             pods=[pod for pod in (source, *instance.others) if pod is not None],
             updates=board.transit.instances.updates_to_come,
+            classes=board.transit.instances.classes,
         )
     if not selector:
         return known

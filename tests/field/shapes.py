@@ -57,7 +57,7 @@ class Shape:
     kubevirt: Mapping[str, Any] = field(default_factory=dict)
     nodes: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
     vms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    off: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    stopped: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
     pods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     objects: tuple[Mapping[str, Any], ...] = ()
     intents: str = ""
@@ -94,7 +94,7 @@ def merged(base: Any, patch: Any) -> Any:
 
 def cluster(shape: Shape) -> list[KubernetesObject]:
     """Its objects: what the builders of the tests make, patched as the table says."""
-    found: list[Any] = [kubevirt(**shape.kubevirt)] if shape.vms or shape.off else []
+    found: list[Any] = [kubevirt(**shape.kubevirt)] if shape.vms or shape.stopped else []
     for name, given in shape.nodes.items():
         words = dict(given or {})
         patch = words.pop("patch", {})
@@ -104,7 +104,7 @@ def cluster(shape: Shape) -> list[KubernetesObject]:
         patches = words.pop("vmi", {}), words.pop("pod", {})
         pair = zip(vm(name, on=words.pop("at"), **words), patches, strict=True)
         found += [merged(each, patch) for each, patch in pair]
-    for name, given in shape.off.items():
+    for name, given in shape.stopped.items():
         found.append(merged(machine(name), given or {}))
     for name, given in shape.pods.items():
         words = dict(given)

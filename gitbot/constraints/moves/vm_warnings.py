@@ -9,6 +9,7 @@ from gitbot.constraints.rules.domains import domain_words
 from gitbot.constraints.scheduler.filters.inter_pod_affinity import matches_incoming
 from gitbot.constraints.scheduler.filters.quota import quotas_of
 from gitbot.constraints.scheduler.world import World
+from gitbot.kubernetes.objects import at
 from gitbot.kubevirt.admission import run_strategy_causes
 from gitbot.kubevirt.preflight import preflight
 from gitbot.model.cluster.pod import Pod
@@ -43,6 +44,7 @@ def _migration(
         added_node_selector=added,
         pods=(*own, *instance.others),
         updates=instances.updates_to_come,
+        classes=instances.classes,
     )
 
 
@@ -52,6 +54,9 @@ def _start(instances: Instances, instance: Instance, added: Mapping[str, str]) -
     for cause in causes:
         message = f"KubeVirt refuses it: {cause.field}: {cause.message}"
         yield failed("run-strategy", message)
+    spec = at(instance.vm or instance.vmi or {}, "spec", default={})
+    if refusal := instances.classes.refusal(at(spec, "template", "spec", default=spec)):
+        yield failed("priority-class", refusal)
     if added:
         pairs = ", ".join(f"{key}={value}" for key, value in sorted(added.items()))
         yield failed(
