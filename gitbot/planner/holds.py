@@ -113,10 +113,13 @@ def bystanders(
 
 
 def departed(board: PlanState) -> Mapping[NamespacedName, frozenset[str]]:
-    """The nodes of the snapshot that earlier goals of the plan made VMs leave."""
+    """The nodes that earlier goals of the plan made VMs leave."""
     homes = board.facts.homes
-    moved = ((vm, homes.get(vm, node)) for vm, node in board.transit.moved())
-    return {vm: frozenset({home}) for vm, home in moved if home != board.place(vm)}
+    every = {
+        vm: (board.left.get(vm, frozenset()) | {homes.get(vm, node)}) - {node}
+        for vm, node in board.transit.moved()
+    }
+    return {vm: nodes for vm, nodes in every.items() if nodes}
 
 
 def not_home(

@@ -253,11 +253,12 @@ def _in_order(
     closed = _closed_nodes(board.facts)
     drafts: list[Draft] = []
     short: set[str] = set()
-    with board.trial():
+    with board.trial(), board.remembering():
         for goals in order:
             draft = _known(board, goals, closed, late, wide=wide)
             if goals is not order[-1]:
                 board.advance(item.step for item in draft.planned)
+                board.remember(item.step for item in draft.planned)
                 # A node that comes back may do so before a later goal moves: the scheduler may
                 # choose it then.
                 if draft.cordon and draft.away is None:

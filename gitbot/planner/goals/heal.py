@@ -206,12 +206,27 @@ class _Healing:
         count, memory = effort(board, steps)  # wide: a large VM is worth its memory
         found = self._exact((undone, count, 0 if self.wide else memory))
         proven = found is not None and found.proven and not self.wide
-        if found is None or found.path is None:
+        if found is None or found.path is None or self._breaks_others(found.path[0]):
             return steps, proven
         return attribute_steps(self._asked(found.path[0]), found.path[0]), proven
 
     def _undone(self, board: PlanState) -> int:
         return total(self.rule, board.places(self.rule.members))
+
+    def _breaks_others(self, steps: Sequence[Step]) -> bool:
+        """Whether VMs step aside to where they break another rule, for one that is Preferred too.
+
+        Nothing is gained, and the healing of that rule would take them back.
+        """
+        board = self.board
+        aside = {step.vm for step in steps} - self.rule.members
+        if self.rule.required or not aside:
+            return False
+        others = [rule for vm in sorted(aside) for rule in board.facts.rules_over(vm)]
+        before = [total(rule, board.places(rule.members)) for rule in others]
+        with board.trial(steps):
+            after = [total(rule, board.places(rule.members)) for rule in others]
+        return any(then > now for now, then in zip(before, after, strict=True))
 
     def _asked(self, steps: Sequence[Step]) -> Content:
         """The VMs of breaches; each is content where the steps leave it."""
@@ -315,8 +330,9 @@ class _Healing:
             )
             with board.trial():
                 chains = Chains(board, task, wide=self.wide)
-                if chains.settle(vm) and self._undone(board) < left:
-                    found.append(tuple(chains.steps))
+                settled = chains.settle(vm) and self._undone(board) < left
+            if settled and not self._breaks_others(chains.steps):
+                found.append(tuple(chains.steps))
         return min(found, key=lambda steps: effort(board, steps), default=())
 
     def _gains(

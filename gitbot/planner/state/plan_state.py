@@ -44,6 +44,7 @@ class PlanState:
         self.facts = facts
         self.transit = transit
         self._loose: dict[NamespacedName, frozenset[str]] = dict(loose or {})
+        self.left: Occupancy = {}  # nodes that earlier goals of the plan took VMs away from
         self.onlooker: PlanningProgress = NO_PROGRESS  # once asked to end, no node takes a VM
         columns = transit.world.state.columns
         self.nodes, self.number = columns.names, columns.index
@@ -55,7 +56,9 @@ class PlanState:
         return cls(facts, MigrationState.of(facts.problem))
 
     def fork(self) -> PlanState:
-        return PlanState(self.facts, self.transit.fork(), self._loose)
+        other = PlanState(self.facts, self.transit.fork(), self._loose)
+        other.left = self.left
+        return other
 
     def mark(self) -> Mark:
         """The present state, for `back`."""
@@ -76,6 +79,22 @@ class PlanState:
             yield self
         finally:
             self.back(mark)
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """At the end, what `remember` added inside is forgotten."""
+        before = self.left
+        try:
+            yield
+        finally:
+            self.left = before
+
+    def remember(self, steps: Iterable[Step]) -> None:
+        """Later goals take no VM back to where these steps took it from."""
+        left = dict(self.left)
+        for step in steps:
+            left[step.vm] = left.get(step.vm, frozenset()) | {step.source}
+        self.left = left
 
     def cordon(self, nodes: Iterable[str]) -> None:
         """Make these nodes unschedulable. Unknown nodes are ignored."""

@@ -33,4 +33,4 @@ def state_of(board: PlanState) -> Hashable:
     """All that answers depend on: equal again once everything has come back."""
     cordons = board.transit.world.state.unschedulable.tobytes()
     _, loose = board.mark()
-    return board.transit.moved(), cordons, frozenset(loose.items())
+    return board.transit.moved(), cordons, frozenset(loose.items()), frozenset(board.left.items())

@@ -7,9 +7,11 @@ import pytest
 
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.replay.replay import replay
+from gitbot.constraints.rules.placement_rule import placement_rules
 from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.plan.problem import HealRule, PlacementProblem
+from gitbot.model.text.names import IntentRef
 from tests.doubles.problems import node, problem, request, vm
 from tests.unit.planner.reading import held, moved, planned
 from tests.unit.planner.test_small_and_full import APART
@@ -59,3 +61,48 @@ def test_beside_an_old_launcher_pod_the_other_vm_moves_to_a_free_zone() -> None:
     plan = planned(case)
     assert moved(plan) == [("v3", "c1", "b1", 0)]
     assert replay(case, plan) == ()
+
+
+SSD = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+        ]
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("required", "steps"),
+    [
+        pytest.param(True, [("w", "s1", "h1", 0), ("v", "h1", "s1", 1)], id="Required"),
+        pytest.param(False, [], id="Preferred"),
+    ],
+)
+def test_no_vm_makes_room_where_it_breaks_a_rule_of_the_same_weight(
+    required: bool, steps: list[tuple[str, str, str, int]]
+) -> None:
+    """v and w both belong on ssd; the one node that has it takes one of them."""
+    bare = problem(
+        (
+            node("s1", memory="2Gi", labels={"disk": "ssd"}),
+            node("h1", memory="4Gi"),
+            vm("v", on="h1", memory="2Gi", labels={"app": "v"}),
+            vm("w", on="s1", memory="2Gi", labels={"app": "w"}),
+        )
+    )
+    ours, theirs = (
+        placement_rules(
+            Instances(bare.snapshot),
+            ref=IntentRef(kind="PlacementRule", namespace="default", name=name),
+            namespace="default",
+            selector={"matchLabels": {"app": name}},
+            node_affinity=SSD,
+            required=required and name == "v",
+        )[0]
+        for name in ("v", "w")
+    )
+    goal = HealRule(request=request("heal", intent=ours.ref), rule=ours.ref)
+    plan = planned(replace(bare, rules=(ours, theirs), goals=(goal,)))
+    assert moved(plan) == steps
+    assert held(plan) == ([] if required else [("v", "no-feasible-node")])
