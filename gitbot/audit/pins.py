@@ -104,6 +104,9 @@ def differing(instances: Instances) -> Iterator[AuditFinding]:
             yield _differs(item, fields)
 
 
+_SELECTORS = ("labelSelector", "namespaceSelector")
+
+
 def differences(wanted: Json, found: Json, *, typed: bool = False) -> list[str]:
     """`nodeSelector {…}, not {…}` for each field of placement that differs.
 
@@ -112,12 +115,29 @@ def differences(wanted: Json, found: Json, *, typed: bool = False) -> list[str]:
     """
     lines = []
     for field in PLACEMENT_FIELDS:
-        asked, there = wanted.get(field) or None, found.get(field) or None
+        asked, there = (_without_empty(spec.get(field)) or None for spec in (wanted, found))
         filled = field == "evictionStrategy" or (typed and field in _OF_INSTANCETYPE)
         if asked == there or (asked is None and filled):
             continue
         lines.append(f"{field} {_words(there)}, not {_words(asked)}")
     return lines
+
+
+def _without_empty(value: Any) -> Any:
+    """The value without what is empty, which asks for the same as if it were absent.
+
+    An empty selector is kept: it selects everything, and an absent one nothing.
+    """
+    if isinstance(value, list):
+        return [_without_empty(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made = {key: _without_empty(item) for key, item in value.items()}
+    return {
+        key: item
+        for key, item in made.items()
+        if item not in (None, [], {}) or (item == {} and key in _SELECTORS)
+    }
 
 
 def _words(value: Any) -> str:

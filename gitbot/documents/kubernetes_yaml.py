@@ -2,9 +2,9 @@
 
 `read_documents` reads intents strictly and with positions; this module reads objects of a cluster.
 Scalars follow YAML 1.2's core schema (no yes/no booleans, no sexagesimal, no timestamps); a number
-with a fraction stays text, as Kubernetes quantities are. Anchors are allowed. Aliases and merge
-keys are refused, because a few lines of them can expand to a value of any size. Values are built
-from the parser's events, so time and memory depend only on the number of bytes.
+with a fraction stays text, as Kubernetes quantities are. Aliases and merge keys of YAML 1.1 are
+read, but a few lines of them can expand to a value of any size, so what they add is bounded. Values
+are built from the parser's events, so time and memory depend only on the number of bytes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ MAX_NODES = 50_000_000
 MAX_BYTES = 2 * 1024**3
 """Bytes of one file, as of an unpacked snapshot."""
 
+MAX_ALIASED = 10_000
+"""Keys, values and items that the aliases of one file may add."""
+
 _TAG = "tag:yaml.org,2002:"
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 
@@ -37,7 +40,7 @@ def read_kubernetes_yaml(
     """The values of all documents that are not empty, as plain data.
 
     `file` is only for messages. Raises InvalidInput with `file:line:column` if the text is not
-    YAML, has an alias, a merge key or an unknown tag, or exceeds a budget.
+    YAML, has an unknown tag, or exceeds a budget.
     """
     if len(data) > max_bytes:
         raise InvalidInput(f"{file}: found {len(data)} bytes, expected at most {max_bytes}")
@@ -84,11 +87,14 @@ class _Reader:
         self.next: Callable[[], Any] = CParser(data).get_event
         self.file = file
         self.most = self.budget = budget
+        self.size, self.aliased = 0, MAX_ALIASED  # nodes with those of aliases; what these may add
+        self.anchors: dict[str, tuple[Any, int]] = {}  # the values, and how many nodes each has
 
     def documents(self) -> list[Any]:
         found = []
         while not isinstance(event := self.next(), yaml.StreamEndEvent):
             if isinstance(event, yaml.DocumentStartEvent):
+                self.anchors.clear()
                 found.append(self._node(self.next(), 1))
         return found
 
@@ -96,6 +102,17 @@ class _Reader:
         self.budget -= 1
         if self.budget < 0:
             raise self._refused(event, f"more than {self.most} keys, values and items", "fewer")
+        if type(event) is yaml.AliasEvent:
+            return self._alias(event)
+        before = self.size
+        self.size += 1
+        value = self._value(event, depth)
+        anchor = getattr(event, "anchor", None)
+        if anchor is not None:
+            self.anchors[anchor] = value, self.size - before
+        return value
+
+    def _value(self, event: yaml.Event, depth: int) -> Any:
         if type(event) is yaml.ScalarEvent:
             return self._scalar(event)
         if depth > MAX_DEPTH:
@@ -103,22 +120,43 @@ class _Reader:
         if isinstance(event, yaml.MappingStartEvent):
             self._check_tag(event, "map")
             return self._mapping(depth)
-        if isinstance(event, yaml.SequenceStartEvent):
-            self._check_tag(event, "seq")
-            return self._sequence(depth)
-        assert isinstance(event, yaml.AliasEvent), "BUG: another kind of event"
-        raise self._refused(event, f"an alias (*{event.anchor})", "the value itself")
+        assert isinstance(event, yaml.SequenceStartEvent), "BUG: another kind of event"
+        self._check_tag(event, "seq")
+        return self._sequence(depth)
+
+    def _alias(self, event: yaml.AliasEvent) -> Any:
+        if event.anchor not in self.anchors:
+            expected = f"&{event.anchor} before it"
+            raise self._refused(event, f"an alias (*{event.anchor})", expected)
+        value, nodes = self.anchors[event.anchor]
+        self.size += nodes
+        self.aliased -= nodes
+        if self.aliased < 0:
+            found = f"aliases that add more than {MAX_ALIASED} keys, values and items"
+            raise self._refused(event, found, "the values themselves")
+        return value
 
     def _mapping(self, depth: int) -> dict[Any, Any]:
         value: dict[Any, Any] = {}
+        merged: list[Any] = []
         while type(event := self.next()) is not yaml.MappingEndEvent:
-            if isinstance(event, yaml.CollectionStartEvent):
-                raise self._refused(event, "a mapping or list as key", "text")
-            if isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]:
-                raise self._refused(event, "a merge key (<<)", "its keys themselves")
+            if not isinstance(event, yaml.ScalarEvent):
+                raise self._refused(event, "a mapping, a list or an alias as key", "text")
+            if event.value == "<<" and event.implicit[0]:
+                merged += self._merged(event, depth)
+                continue
             key = self._node(event, depth + 1)
             value[key] = self._node(self.next(), depth + 1)
+        for each in merged:  # a key of the mapping itself wins, then the first
+            value = {**each, **value}
         return value
+
+    def _merged(self, event: yaml.Event, depth: int) -> list[dict[Any, Any]]:
+        found = self._node(self.next(), depth + 1)
+        listed = found if isinstance(found, list) else [found]
+        if not all(isinstance(each, dict) for each in listed):
+            raise self._refused(event, "a merge key (<<) of something else", "mappings to merge")
+        return listed
 
     def _sequence(self, depth: int) -> list[Any]:
         value: list[Any] = []

@@ -25,7 +25,10 @@ def remove_key(data: bytes, file: str, number: int, path: Path) -> bytes | None:
         holder = holder[step]
     del holder[path[-1]]
     text = data.decode("utf-8")
-    begin, end = _span(text, _documents(text)[number], path)
+    try:
+        begin, end = _span(text, _documents(text)[number], path)
+    except StopIteration:  # a merge key brings it
+        return None
     made = (text[:begin] + text[end:]).encode("utf-8")
     try:
         return made if read_kubernetes_yaml(made, file) == wanted else None

@@ -1,5 +1,6 @@
 """Reads the tables of this folder and rebuilds the input of each shape."""
 
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,6 +124,9 @@ def write(shape: Shape, folder: Path) -> None:
     if shape.ics:
         (intents / "freeze.yaml").write_text(FREEZE)
         (intents / "a.ics").write_bytes(calendar(shape.ics))
+    if any(path.startswith("vms/") for path in shape.files):
+        (folder / ".gitbot.yaml").write_text(f"{CONFIGURATION}  manifests: [{{path: vms}}]\n")
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
     for path, content in shape.files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -76,18 +76,32 @@ def bomb(levels: int, item: str) -> bytes:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (bomb(40, f"[{', '.join(['X'] * 10)}]"), "f:2:10: found an alias (*a0)"),
-        (bomb(40, f"{{<<: [{', '.join(['X'] * 10)}]}}"), "f:2:10: found a merge key (<<)"),
-        (b"a: &a\n- *a\n", "f:2:3: found an alias (*a), expected the value itself"),
-        (b"&k b: 1\n*k : 2\n", "f:2:1: found an alias (*k)"),
-        (b"a: 1\n<<: {b: 2}\n", "f:2:1: found a merge key (<<), expected its keys themselves"),
+        (bomb(40, f"[{', '.join(['X'] * 10)}]"), "f:5:20: found aliases that add more than 10000"),
+        (bomb(40, f"{{<<: [{', '.join(['X'] * 10)}]}}"), "f:5:20: found aliases"),
+        (b"a: &a\n- *a\n", "f:2:3: found an alias (*a), expected &a before it"),
+        (b"&k b: 1\n*k : 2\n", "f:2:1: found a mapping, a list or an alias as key, expected text"),
+        (b"a: 1\n<<: [b]\n", "f:2:1: found a merge key (<<) of something else"),
         (b"a: *missing", "f:1:4: found an alias (*missing)"),
+        (b"a: &a 1\n---\nb: *a\n", "f:3:4: found an alias (*a)"),
     ],
 )
 def test_what_could_stand_for_a_value_of_any_size_is_refused(text: bytes, message: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         read_kubernetes_yaml(text, "f")
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: &a 1\nb: *a", {"a": 1, "b": 1}),
+        ("a: &a {c: 1, d: 2}\nb: {d: 3, <<: *a}", {"a": {"c": 1, "d": 2}, "b": {"c": 1, "d": 3}}),
+        ("a: {<<: [{b: 1}, {b: 2, c: 3}]}", {"a": {"b": 1, "c": 3}}),
+        ("a: &a 1\nb: &a 2\nc: *a", {"a": 1, "b": 2, "c": 2}),
+    ],
+)
+def test_aliases_and_merge_keys(text: str, value: Any) -> None:
+    assert read_kubernetes_yaml(text.encode(), "f") == (value,)
 
 
 def test_budgets() -> None:
@@ -107,7 +121,7 @@ def test_budgets() -> None:
         (b"a: !secret x", "f:1:4: found the tag !secret, expected no tag"),
         (b"a: !!set {x}", "f:1:4: found the tag set, expected no tag"),
         (b"a: !!int x", "f:1:4: found the tag int, expected no tag"),
-        (b"? [a]\n: b", "f:1:3: found a mapping or list as key, expected text"),
+        (b"? [a]\n: b", "f:1:3: found a mapping, a list or an alias as key, expected text"),
         (b"\xff\xfe\x00", "f: not YAML"),
         (b"a: [" * 3_000, "f"),
         (b"- " * 20_000, "f:1:401: found values nested more than 200 deep"),
