@@ -20,7 +20,7 @@ from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.repository import MemoryRepository
 from tests.doubles.timely import TimelyPort
 from tests.torture.history import Act, History
-from tests.torture.reviewer import Reviewer
+from tests.torture.reviewer import TAKEN, Reviewer
 from tests.unit.workflows.story import CLUSTER, Story, configuration
 
 VMS = ("jumpbox", "toolbox")
@@ -33,7 +33,9 @@ PATHS = {
     for space, name in zip(SPACES, REQUESTS, strict=True)
 }
 OTHERS = tuple(f"intents/{CLUSTER}/{name}/other.yaml" for name in REQUESTS)
-OWNERS = "  owners:\n" + "".join(
+PLATFORM = f"intents/{CLUSTER}/all/name.yaml"  # may act everywhere
+NAMES = tuple(f"intents/{CLUSTER}/{name}/name.yaml" for name in REQUESTS)
+OWNERS = f"  owners:\n  - {{paths: [intents/{CLUSTER}/all], namespaces: ['*']}}\n" + "".join(
     f"  - {{paths: [intents/{CLUSTER}/{name}], namespaces: [{space}]}}\n"
     for space, name in zip(SPACES, REQUESTS, strict=True)
 )
@@ -74,6 +76,16 @@ spec:
 """
 
 
+def named(space: str) -> bytes:
+    """A freeze that is over, under the one name that all files of names want."""
+    return f"""{HEAD}kind: FreezeWindow
+metadata: {{name: {TAKEN}}}
+spec:
+  namespaces: [{space}]
+  schedule: {{start: "2020-01-01T00:00", timeZone: UTC, duration: PT1H}}
+""".encode()
+
+
 @dataclass(eq=False)
 class Annals:
     """The state of a history as it goes on."""
@@ -108,7 +120,9 @@ class Annals:
             forge=forge,
             store=MemoryLedgerStore(),
         )
-        self.reviewer = Reviewer(required=self.history.reviews, repository=repository, paths=PATHS)
+        self.reviewer = Reviewer(
+            required=self.history.reviews, repository=repository, paths=PATHS, platform=PLATFORM
+        )
         port.reviewer = self.reviewer
 
     # What is there

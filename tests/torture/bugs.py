@@ -25,6 +25,7 @@ FENCED, EARLY = "tests/faults/test_fence.py", "tests/faults/test_deleted_early.p
 REFUSED = "tests/faults/test_refused_creates.py"
 MAINTENANCE = "tests/faults/test_maintenance_crashes.py"
 GIT_TESTS, BOMBS = "tests/contracts/test_repository.py", "tests/unit/adapters/test_policy_runner.py"
+READING = "workflows/core/folder_reading.py"
 BROKEN_FILES = "tests/unit/workflows/test_broken_files.py"
 STEP_TESTS, NODE_TESTS = (
     "tests/unit/execution/test_next_steps.py",
@@ -145,7 +146,15 @@ BUGS = (
     bug("I5", "freezes of a broken file are lost", "workflows/core/broken_files.py",
         "            found[item.path] = item.held\n", "            del found[item.path]\n",
         BROKEN_FILES),
-    bug("I5", "a renamed file loses its freeze", "workflows/core/folder_reading.py",
+    bug("I5", "the older of two files of one identity goes on", READING,
+        "        errors = {path: found for path, found in errors.items() "
+        "if not history.keeps(path, rivals)}\n",
+        "        errors = {path: found for path, found in errors.items() "
+        "if not {*found} <= {*clashes}}\n", HISTORIES),
+    bug("I5", "the platform may take an identity", READING,
+        "            self._binding(rival) is not None and self._took(rival, identity, path)\n",
+        "            self._binding(rival) is not None and bool(identity)\n", BROKEN_FILES),
+    bug("I5", "a renamed file loses its freeze", READING,
         "        return made if added is not None and self._only_adds(added) else None\n",
         "        return made\n", BROKEN_FILES),
     bug("I5", "the estimate need not fit", ENDINGS,

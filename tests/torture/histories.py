@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from gitbot.policy import policy_files
 from gitbot.wiring import workspace
-from tests.torture.history import ACTS, BESIDE, FILE_ACTS, history_of
+from tests.torture.history import ACTS, BESIDE, CLASHED, FILE_ACTS, NAME_ACTS, history_of
 from tests.torture.many import many
 from tests.torture.telling import tell
 
@@ -79,7 +79,7 @@ def first(start: int, seeds: int) -> int:
 def report(total: Sum) -> None:
     for seed, broken in sorted(total.broken)[:5]:
         print(f"{broken}\n{history_of(seed)}\n")
-    every = (*ACTS, *FILE_ACTS, BESIDE)
+    every = (*ACTS, *FILE_ACTS, *NAME_ACTS, BESIDE, CLASHED)
     for what in every:
         print(f"{total.acts[what]:8} {what}")
     for reason, count in total.refused.most_common():

@@ -34,7 +34,9 @@ ACTS = {
 """What may happen, and how often."""
 
 FILE_ACTS = ("break a file", "break a request", "mend the files")
+NAME_ACTS = ("take a name", "take a name of the platform", "give a name back")
 BESIDE = "start beside a broken file"
+CLASHED = "start beside files with one identity"
 """In half of the histories: errors on the base branch, past any pull request."""
 
 PAUSES = (0, 1, 1, 1, 30, 61, 700)  # seconds after an act
@@ -94,6 +96,11 @@ def _with_files(history: History) -> History:
     for _ in range(chance.choice((0, 0, 1, 3))):
         act = _act(chance, chance.choice(FILE_ACTS), chance.randrange(BRANCHES))
         acts.insert(chance.randint(0, len(acts)), act)
+    chance = random.Random(f"names {history.seed}")
+    for _ in range(chance.choice((0, 0, 3, 6))):
+        act = _act(chance, chance.choice(NAME_ACTS), chance.randrange(BRANCHES))
+        passes = [index for index, other in enumerate(acts) if other.what == "apply"]
+        acts.insert(chance.choice(passes or [0]), act)  # where it matters
     return replace(history, acts=tuple(acts))
 
 

@@ -78,6 +78,7 @@ class Merged:
 
 
 BROKEN = b"broken: [\n"
+TAKEN = "taken"  # the identity that files of several folders may have
 
 
 @dataclass(eq=False)
@@ -85,11 +86,13 @@ class Reviewer:
     required: int
     repository: MemoryRepository
     paths: Mapping[str, str]  # request -> its file
+    platform: str  # a file that may act everywhere
     shown: dict[int, list[Seen]] = field(default_factory=dict)  # by pull request
     said: dict[int, dict[str, Said]] = field(default_factory=dict)  # and by reviewer
     merged: list[Merged] = field(default_factory=list)
     fired: Counter[str] = field(default_factory=Counter)
     beside: int = 0  # migrations that were created while a file of the other folder had errors
+    clashed: int = 0  # and while the other folder had the identity of another file
     anchored: set[Line] = field(default_factory=set)
     lost: set[Line] = field(default_factory=set)  # neither anchored nor in the ledger
     broken: list[str] = field(default_factory=list)
@@ -149,11 +152,33 @@ class Reviewer:
         self.beside += bool(broken)
         if any(path.startswith(f"{folder}/") for path in broken):
             self.broken.append(f"{want} is created, and a file of its folder has errors")
+        self._clash(want, folder)
         if self.fired[request] > 1:
             self.broken.append(f"{request} fires again: {name}")
         reasons = [self._why_not(merge, want) for merge in self.merged]
         if "" not in reasons:
             self.broken.append(f"{want} is created, and nobody approved it: {reasons}")
+
+    def _clash(self, want: Want, folder: str) -> None:
+        """Nothing starts in a folder whose name another file has, or anywhere if it is not clear
+        that the platform had it first."""
+        commit = self.repository.commit("main")
+        having = now = self._named(commit.id)
+        if len(now) < 2:
+            return
+        while len(having) > 1 and self.platform in having and commit.parents:
+            commit = self.repository.commit(commit.parents[0])
+            having = self._named(commit.id)
+        first = self.platform not in now or having == {self.platform}
+        if not first:
+            self.broken.append(f"{want} is created, and the platform took {TAKEN}")
+        elif any(path.startswith(f"{folder}/") for path in now):
+            self.broken.append(f"{want} is created, and another file has {TAKEN} too")
+        self.clashed += 1
+
+    def _named(self, commit: str) -> set[str]:
+        tree = self.repository.read_tree(commit, "intents/")
+        return {path for path, text in tree.items() if f"name: {TAKEN}}}".encode() in text}
 
     def _why_not(self, merge: Merged, want: Want) -> str:
         """Why a merge is no approval of a move; "" if it is one."""

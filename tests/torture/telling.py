@@ -16,8 +16,8 @@ from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.check import publish
 from gitbot.workflows.ledger.anchor import rollback_reason
 from tests.doubles.trouble import evict_instance
-from tests.torture.annals import OTHERS, PATHS, PEOPLE, SPACES, VMS, Annals
-from tests.torture.history import BESIDE, Act, History
+from tests.torture.annals import NAMES, OTHERS, PATHS, PEOPLE, PLATFORM, SPACES, VMS, Annals, named
+from tests.torture.history import BESIDE, CLASHED, Act, History
 from tests.torture.reviewer import BROKEN
 
 
@@ -55,6 +55,7 @@ class Telling(Annals):
             if self.reviewer.broken:
                 break
         self.acts[BESIDE] += self.reviewer.beside
+        self.acts[CLASHED] += self.reviewer.clashed
         return Told(
             broken="; ".join(self.reviewer.broken),
             acts=self.acts,
@@ -228,6 +229,24 @@ class Telling(Annals):
         broken = {path: text for path, text in tree.items() if BROKEN in text}
         self.write("main", "main", {p: t.replace(BROKEN, b"") or None for p, t in broken.items()})
         return bool(broken)
+
+    def _take_a_name(self, act: Act) -> bool:
+        """One that another file may have already, or has since the commit before."""
+        other = (NAMES[1 - act.request], PLATFORM, "", "")[act.target]
+        for path in filter(None, (other, NAMES[act.request])):
+            self.write("main", "main", {path: named(SPACES[path == NAMES[1]])})
+        return True
+
+    def _take_a_name_of_the_platform(self, act: Act) -> bool:
+        self.write("main", "main", {PLATFORM: named(SPACES[act.request])})
+        return True
+
+    def _give_a_name_back(self, act: Act) -> bool:
+        path = (*NAMES, PLATFORM)[act.target % 3]
+        if self.repository.read_blob("main", path) is None:
+            return False
+        self.write("main", "main", {path: None})
+        return True
 
     def _rewrite_the_base(self, act: Act) -> bool:
         del act
