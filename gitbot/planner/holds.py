@@ -218,7 +218,7 @@ def _reserved(problem: PlacementProblem, request: Request, vm: NamespacedName) -
     for item in problem.reservations:
         if item.vm == vm and item.request != request.id:
             by = f" (pull request #{item.pull_request})" if item.pull_request else ""
-            reason = f"{item.request}{by} is approved to move this VM to {item.node}"
+            reason = f"{item.request}{by} is approved to move this VM to {item.node}{item.until}"
             hint = "finish or cancel that request first"
             return Blocker(code="reserved", reason=reason, hint=hint)
     return None
@@ -280,13 +280,14 @@ def hold_without_node(
 
 
 def _clash(problem: PlacementProblem, request: Request, refusing: set[str]) -> str:
-    """Other approved requests that have reserved room on nodes that refuse."""
-    found = [
-        f"{item.request} (pull request #{item.pull_request})" if item.pull_request else item.request
+    """Other approved requests that have reserved room on nodes that refuse, and until when."""
+    found = {
+        f"{item.request}{f' (pull request #{item.pull_request})' if item.pull_request else ''}"
+        f"{item.until}"
         for item in problem.reservations
         if item.node in refusing and item.request != request.id
-    ]
-    return f"room there is reserved by {', '.join(sorted(set(found)))}" if found else ""
+    }
+    return f"room there is kept for {', '.join(sorted(found))}" if found else ""
 
 
 NOT_TOGETHER = Blocker(

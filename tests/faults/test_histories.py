@@ -252,7 +252,7 @@ def test_a_clash_with_an_approved_plan_names_its_pull_request() -> None:
     (again,) = reconcile(story.shell).pulls
     assert again.check.fails()
     messages = " ".join(str(finding) for finding in again.check.all_findings)
-    assert "reserved by request/customapp/one (pull request #1)" in messages
+    assert "kept for request/customapp/one (pull request #1)" in messages
 
 
 def test_a_review_of_an_older_head_approves_nothing() -> None:

@@ -14,7 +14,7 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.load import NO_LOAD, PRESSURE_LIMIT, ClusterLoad
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.constraint import RuleConstraint
-from gitbot.model.text.instants import FOREVER, Interval, intersect
+from gitbot.model.text.instants import FOREVER, Interval, format_instant, intersect
 from gitbot.model.text.names import IntentRef
 
 ALWAYS = (Interval(start=0, end=FOREVER),)
@@ -214,6 +214,12 @@ class Reservation:
     allowed: tuple[Interval, ...]
     request: RequestId
     pull_request: int = 0
+
+    @property
+    def until(self) -> str:
+        """When its time is over, as it follows a name; "" if it has no end."""
+        ends = max((interval.end for interval in self.allowed), default=FOREVER)
+        return f" until {format_instant(ends)}" if ends < FOREVER else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

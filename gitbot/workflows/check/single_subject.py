@@ -203,7 +203,7 @@ def _reservations(problem: PlacementProblem) -> Iterator[IntentVerdict]:
             node=item.node,
             intent=item.request,
             where=pull,
-            says=f"keeps a place for {item.vm}",
+            says=f"keeps a place for {item.vm}{item.until}",
             refuses=False,
         )
 

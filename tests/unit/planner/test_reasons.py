@@ -6,9 +6,12 @@ import pytest
 
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.problem import HealRule, Reservation
-from tests.doubles.problems import HOSTNAME, ZONE, named, node, problem, request, vm
+from gitbot.model.text.instants import FOREVER, Interval, format_instant
+from tests.doubles.problems import HOSTNAME, NOW, ZONE, named, node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, move, planned, spread
 from tests.unit.planner.test_drain import empty
+
+LATER = NOW + 20 * 86_400
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 FAST = {"speed": "fast"}
@@ -87,7 +90,17 @@ def test_company_is_no_free_zone() -> None:
     assert hold.reason == "no node takes it: 2 nodes lack the pods that it must be near"
 
 
-def test_room_that_is_reserved_names_the_pull_request() -> None:
+@pytest.mark.parametrize(
+    ("allowed", "until"),
+    [
+        ((), ""),
+        ((Interval(start=NOW, end=FOREVER),), ""),
+        ((Interval(start=NOW + 1, end=LATER),), f" until {format_instant(LATER)}"),
+    ],
+)
+def test_room_that_is_reserved_names_the_pull_request_and_its_end(
+    allowed: tuple[Interval, ...], until: str
+) -> None:
     case = problem(
         [
             node("n1"),
@@ -100,7 +113,7 @@ def test_room_that_is_reserved_names_the_pull_request() -> None:
             Reservation(
                 vm=named("b"),
                 node="n2",
-                allowed=(),
+                allowed=allowed,
                 request=RequestId.read("request/a/other"),
                 pull_request=7,
             )
@@ -108,7 +121,8 @@ def test_room_that_is_reserved_names_the_pull_request() -> None:
     )
     (hold,) = planned(case).holds
     assert hold.code == "no-feasible-node"
-    assert hold.hint.endswith("; room there is reserved by request/a/other (pull request #7)")
+    kept = f"; room there is kept for request/a/other (pull request #7){until}"
+    assert hold.hint.endswith(kept)
 
 
 def test_more_vms_than_domains_can_hold() -> None:
