@@ -145,7 +145,7 @@ class MoverLine(Part, frozen=True):
 
 
 class NotPlannedLine(Part, frozen=True):
-    """A request of the base branch without an approved plan."""
+    """A request of the base branch without an approved plan, or a broken rule's healing."""
 
     request: RequestId
     reason: str

@@ -62,10 +62,14 @@ class DiffNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a window or a rule would do. Shown, but never part of the digest."""
+    """What a window or a rule would do. Shown, but never part of the digest.
+
+    `follows`: how its moves come about after a merge, in words that follow `3 moves follow`.
+    """
 
     title: str
     plan: PlacementPlan
+    follows: str = "later"
     outlook: PlanConditions = field(default_factory=PlanConditions)
 
     def lines(self, *, now: int, bandwidth: int) -> Iterator[tuple[str, str]]:
@@ -199,19 +203,43 @@ class Diff:
 
     @property
     def counts(self) -> str:
-        """`3 moves, 1 blocked, rule breaks 2 → 0`, errors with their codes before them."""
+        """`3 moves, 1 blocked, rule breaks 2 → 0`, errors with their codes before them.
+
+        Of a rule that is new and broken, `3 moves follow in a healing pull request, …`.
+        """
         errors = [item.code for item in self.findings if item.severity is Severity.ERROR]
         codes = sorted(set(errors))
         named = ", ".join(codes[:_NAMED_CODES]) + (", …" if len(codes) > _NAMED_CODES else "")
         cause = f"{counted(len(errors), 'error')} ({named}), " if errors else ""
-        moves = counted(len(self.plan.moves), "move")
         breaks = f"rule breaks {self.breaks_now} → {self.breaks_after}"
+        if self.leads_to and not self.plan.moves and self._breaks_then != self.breaks_after:
+            breaks = f"{breaks}, then {self._breaks_then}"
         wishes = [rule for rule in self.plan.rules if not rule.required]
         missed, now = sum(rule.after for rule in wishes), sum(rule.before for rule in wishes)
         soft = f", soft ones {now} → {missed}" if missed or now else ""
         waits = sum(hold.state is HoldState.WAITS for hold in self.plan.holds)
         later = f", {waits} waiting" if waits else ""
-        return f"{cause}{moves}, {self.blocked} blocked{later}, {breaks}{soft}"
+        return f"{cause}{self._moves}, {self.blocked} blocked{later}, {breaks}{soft}"
+
+    @property
+    def _moves(self) -> str:
+        """How many moves a merge approves; if none, how many follow, and how."""
+        if self.plan.moves or not self.leads_to:
+            return counted(len(self.plan.moves), "move")
+        number = Counter[str]()
+        for preview in self.leads_to:
+            number[preview.follows] += len(preview.plan.moves)
+        parts = (
+            f"{counted(count, 'move')} {'follows' if count == 1 else 'follow'} {how}"
+            for how, count in number.items()
+        )
+        return " and ".join(parts)
+
+    @property
+    def _breaks_then(self) -> int:
+        """The amounts of breaches of required rules once the previews are carried out too."""
+        rules = (rule for preview in self.leads_to for rule in preview.plan.rules if rule.required)
+        return self.breaks_after + sum(rule.after - rule.before for rule in rules)
 
 
 def placement_diff(

@@ -22,19 +22,19 @@ ROOMS = {
     "intents": 6_024,
     "kubernetes": 533,
     "kubevirt": 3_173,
-    "model": 3_737,
-    "planner": 8_031,
+    "model": 3_743,
+    "planner": 8_032,
     "policy": 4_100,
     "ports": 640,
     "published": 2_181,
     "rendering": 347,
-    "reports": 3_435,
+    "reports": 3_463,
     "service": 236,
     "settings": 1_142,
     "simulation": 9_019,
     "snapshot": 2_613,
     "wiring": 1_268,
-    "workflows": 16_937,
+    "workflows": 16_983,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gitbot.calendar import format_duration, local_text
 from gitbot.execution.request_records import RequestState
+from gitbot.model.ledger.request_id import HealId
 from gitbot.reports import Paint, Style, escape
 
 if TYPE_CHECKING:
@@ -70,8 +71,10 @@ def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:
     yield from (_requests(result, name) for name in ("failed", "held"))
     yield _titled("Waiting for owners", _owners(result))
     yield _titled("Merged, not applied yet", _not_applied(result))
-    yield _titled("Merged, without a plan", _not_planned(result))
+    heals, wishes = _not_planned(result)
+    yield _titled("Merged, without a plan", wishes)
     yield _titled("Merged without effect", result.refused)
+    yield _titled("Broken rules", heals)
     yield _titled("Open proposals", (_pull(result, pull) for pull in result.pulls))
     people = (_pull(result, pull, f" by {pull.author}") for pull in result.people)
     yield _titled("Open pull requests of people", people)
@@ -144,9 +147,15 @@ def _not_applied(result: StatusResult) -> Iterator[str]:
         yield f"{merged} ({new.request}); next: {new.next_command}"
 
 
-def _not_planned(result: StatusResult) -> Iterator[str]:
+def _not_planned(result: StatusResult) -> tuple[list[str], list[str]]:
+    """The lines of broken rules, and those of requests."""
+    found: tuple[list[str], list[str]] = ([], [])
     for wish in result.not_planned:
-        yield f"{wish.request}: {wish.reason}{_then(wish.next_command)}"
+        name, request = str(wish.request), wish.request
+        if heals := isinstance(request, HealId):
+            name = "/".join(filter(None, (request.kind, request.namespace, request.name)))
+        found[not heals].append(f"{name}: {wish.reason}{_then(wish.next_command)}")
+    return found
 
 
 def _seen(found: Iterable[NotedObject]) -> Iterator[str]:

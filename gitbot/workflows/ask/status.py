@@ -33,7 +33,7 @@ from gitbot.workflows.core.stop_conditions import (
     observe_mode_reason,
 )
 from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
-from gitbot.workflows.propose import Away, away_from_home, has_unproposed, not_planned
+from gitbot.workflows.propose import Away, away_from_home, has_unproposed, not_planned, unhealed
 
 _FAILED = (RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED)
 RECENT = 86_400  # seconds for which a finished request stays on the list
@@ -98,7 +98,7 @@ class StatusResult:
     in.
 
     `not_applied` are approved, but no pass has taken them up yet; `not_planned` are requests of the
-    base branch without an approved plan.
+    base branch without an approved plan, and broken rules without a proposed healing.
 
     `not_read` says why the cluster could not be read, or "". If set, it is unknown what waits,
     which VMs are outside a plan, which requests have none, and whether the cluster's stop flag is
@@ -212,7 +212,7 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         movers=movers_beside(seen, nodes),
         lost=lost_now(seen, nodes),
         not_applied=not_applied(seen, shell.cluster_name),
-        not_planned=wishes,
+        not_planned=wishes if seen.unread else (*wishes, *unhealed(shell, seen, pulls)),
         not_read=seen.unread,
         zone=seen.base.revision.zone or "UTC",
     )

@@ -22,7 +22,7 @@ from gitbot.intents.compile import (
 )
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, uid_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.ledger.request_id import UNMERGED, DrainId
+from gitbot.model.ledger.request_id import UNMERGED, DrainId, HealId
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import PlacementPlan
@@ -135,7 +135,8 @@ class ClusterScope:
             problem, _ = after.problem((goal,))
             led = make_plan(problem, onlooker=onlooker)
             outlook = outlook_of(self.intents, problem, led, zone=self.zone)
-            preview = Preview(title=planner_of(goal).preview(goal), plan=led, outlook=outlook)
+            title, follows = planner_of(goal).preview(goal), self._follows(goal)
+            preview = Preview(title=title, plan=led, outlook=outlook, follows=follows)
             made.append(preview)
             found += fault_findings(led.faults)
             if self.before is not None:
@@ -143,6 +144,13 @@ class ClusterScope:
         if self.before is not None:
             made += after.ways_home(plan, onlooker)
         return tuple(made), tuple(found)
+
+    def _follows(self, goal: Goal) -> str:
+        if not isinstance(goal.request.id, HealId):
+            return "when the window opens"
+        rule, every = goal.request.intent, self.engine.healing_rules()
+        auto = any(item.heal == "Auto" for intent, item in every if intent.ref.id == rule.id)
+        return "by heal: Auto" if auto else "in a healing pull request"
 
     def ways_home(self, plan: PlacementPlan, onlooker: PlanningProgress) -> Iterator[Preview]:
         """What brings the VMs of each drain home once its nodes are back, planned as of now."""

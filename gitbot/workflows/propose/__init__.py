@@ -3,8 +3,9 @@
 `propose` looks at the cluster, finds the concerns (`concerns/`: drains, returns, healings,
 requests, unfinished rests), plans each alone, and opens, renews or closes its pull request.
 `check_proposal` plans one of these again, `not_planned` lists the requests without an approved plan
-for `status`, `has_unproposed` says whether `propose` has something to do, `away_from_home` lists
-the VMs that a maintenance moved away; none of them writes.
+for `status`, `unhealed` broken rules without a proposal, `has_unproposed` says whether `propose`
+has something to do, `away_from_home` lists the VMs that a maintenance moved away; none of them
+writes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from gitbot.workflows.propose.run import (
     has_unproposed,
     not_planned,
     propose,
+    unhealed,
 )
 
 __all__ = [
@@ -38,4 +40,5 @@ __all__ = [
     "heal_concern",
     "not_planned",
     "propose",
+    "unhealed",
 ]

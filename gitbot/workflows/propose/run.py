@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
+from gitbot.calendar import format_duration
 from gitbot.errors import LedgerError, LimitExceeded
 from gitbot.execution.ledger_folds import (
     ConcernRecord,
@@ -52,10 +53,12 @@ from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose.concerns import (
     Concern,
     ConcernSources,
+    breaches_of,
     drains,
     ended_at,
     ended_windows,
     find_concerns,
+    heals_of_intents,
     requests,
     unplannable_requests,
 )
@@ -489,6 +492,37 @@ def not_planned(
             NotPlanned(request=concern.goal.request.id, reason=reason, next_command=command)
         )
     return tuple(sorted(found, key=lambda item: item.request))
+
+
+def unhealed(
+    shell: RunContext, seen: CurrentState, pulls: tuple[PullRequest, ...]
+) -> tuple[NotPlanned, ...]:
+    """Broken rules that gitbot heals and whose healing nobody can merge yet, and why."""
+    sources, branches = ConcernSources.of(seen), {pull.branch for pull in pulls}
+    found = []
+    for concern in heals_of_intents(sources):
+        if concern_branch(shell.cluster_name, concern.name) in branches:
+            continue
+        record = fold_concern(seen.ledger, cluster=shell.cluster_name, concern=concern.name)
+        same = record.observation == concern.observation
+        left = concern.stabilize - (seen.now - record.observed_since if same else 0)
+        then, command = "gitbot proposes its healing in the next pass", "gitbot propose"
+        if record.opened:
+            then = f"pull request {record.pull_request}, which heals it, is no longer open"
+        elif record.closed and record.ended == "closed":
+            then, command = "its healing was closed without a merge", "gitbot plan"
+        elif record.no_plan:
+            then, command = f"there is no plan: {record.no_plan}", "gitbot plan"
+        elif left > 0:
+            told = format_duration(left)
+            then, command = f"gitbot proposes its healing if that lasts {told} more", "gitbot plan"
+        broken = breaches_of(sources, concern.intent, required=not concern.soft)[0].message
+        found.append(
+            NotPlanned(
+                request=concern.goal.request.id, reason=f"{broken}; {then}", next_command=command
+            )
+        )
+    return tuple(found)
 
 
 def has_unproposed(shell: RunContext, seen: CurrentState, pulls: tuple[PullRequest, ...]) -> bool:

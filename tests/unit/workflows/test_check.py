@@ -30,6 +30,7 @@ spec:
   manifests: [{path: vms}]
   mode: Enforce
 """
+THEN = "0 blocked, rule breaks 1 → 1, then 0"
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
 RULE = f"""\
 {HEAD}kind: ZoneAntiAffinity
@@ -176,6 +177,23 @@ def test_a_breach_is_healed_in_the_tree_and_previewed_in_a_pull_request() -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("heal", "counts"),
+    [
+        ("Propose", f"1 move follows in a healing pull request, {THEN}"),
+        ("Auto", f"1 move follows by heal: Auto, {THEN}"),
+        ("Report", "0 moves, 0 blocked, rule breaks 1 → 1"),
+    ],
+)  # fmt: skip
+def test_the_first_line_says_what_follows_a_new_rule_that_is_broken(heal: str, counts: str) -> None:
+    objects = [*OBJECTS[:4], *vm("db-1", on="n2", labels=DB), *vm("db-2", on="n4", labels=DB)]
+    settings = {".gitbot.yaml": f"{CONFIGURATION}  allowAuto: true\n".encode()}
+    head = {**texts(rule=f"{RULE}  heal: {heal}\n").files, **settings}
+    new = judged(Texts(files=head), Texts(files=settings), evidence=evidence(objects))
+    assert new.diff is not None
+    assert new.diff.counts == counts
+
+
 def test_a_preview_counts_with_what_the_pull_request_asks_for() -> None:
     objects = [
         node("n1", zone="a", unschedulable=True),
@@ -254,6 +272,8 @@ def test_a_window_that_cannot_be_emptied_fails_the_pull_request_that_adds_it() -
 def test_drains_far_ahead_are_previews_in_the_tree_and_open_ones_are_planned() -> None:
     far = run({"window": LATER})
     assert (moves(far), len(far.previews)) == ([], 1)
+    assert far.diff is not None
+    assert far.diff.counts.startswith("2 moves follow when the window opens, 0 blocked")
     now = run({"window": WINDOW})
     assert {move.partition(":")[0] for move in moves(now)} == {"drain/firmware/unmerged"}
     assert now.judged is not None

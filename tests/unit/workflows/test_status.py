@@ -31,6 +31,10 @@ from tests.unit.workflows.story import Story, configuration
 from tests.unit.workflows.test_maintenance import LEAD, START, approved, wait_until
 
 CLEAN = "nothing is running, and nothing waits"
+BROKEN = (
+    "ZoneAntiAffinity/customapp/mssql2016: zone sab holds 2 of at most 1: mssql2016st4m4 on "
+    "kni-worker6, mssql2016v9r9z on kni-worker6; zone scu holds none"
+)
 JUMP = "request/customapp/jump"
 
 
@@ -53,8 +57,31 @@ def test_a_merge_that_approved_nothing_is_named_with_its_reason() -> None:
     assert shown(story) == (
         "Merged without effect:\n"
         "pull request 1: nothing is approved: the proposal had expired when it was merged; "
+        "next: gitbot propose\n\n"
+        f"Broken rules:\n{BROKEN}; pull request 1, which heals it, is no longer open; "
         "next: gitbot propose"
     )
+
+
+def test_a_broken_rule_without_a_proposal_says_what_comes_next() -> None:
+    story = Story.begin(db=RULE)
+    next_pass = "gitbot proposes its healing in the next pass; next: gitbot propose"
+    assert shown(story) == f"Broken rules:\n{BROKEN}; {next_pass}"
+    patient = configuration().replace("PT0S", "PT15M")
+    story.commit(**{".gitbot.yaml": patient})
+    early = "gitbot proposes its healing if that lasts 15 min more; next: gitbot plan"
+    assert shown(story) == f"Broken rules:\n{BROKEN}; {early}"
+    propose(story.shell)
+    story.port.sleep(901)
+    assert shown(story) == f"Broken rules:\n{BROKEN}; {next_pass}"
+    propose(story.shell)
+    assert "Broken rules" not in shown(story)
+    story.forge.close_pull(1)
+    propose(story.shell)
+    closed = "its healing was closed without a merge; next: gitbot plan"
+    assert shown(story) == f"Broken rules:\n{BROKEN}; {closed}"
+    story.commit(db=f"{RULE}  heal: Report\n")
+    assert shown(story) == CLEAN
 
 
 def test_a_merge_that_approved_nothing_names_no_command_that_stays_silent() -> None:

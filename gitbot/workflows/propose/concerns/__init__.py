@@ -9,7 +9,7 @@ from gitbot.workflows.propose.concerns.concern import (
     heal_concern,
 )
 from gitbot.workflows.propose.concerns.drains import drains, ended_at, ended_windows
-from gitbot.workflows.propose.concerns.healings import breaches_of, heals
+from gitbot.workflows.propose.concerns.healings import breaches_of, heals, heals_of_intents
 from gitbot.workflows.propose.concerns.partial import rests
 from gitbot.workflows.propose.concerns.returns import (
     awaited_nodes,
@@ -31,6 +31,7 @@ __all__ = [
     "ended_windows",
     "find_concerns",
     "heal_concern",
+    "heals_of_intents",
     "home_terms",
     "homes_due",
     "requests",

@@ -27,10 +27,10 @@ WISH = 4  # times as long as for a Required rule
 
 def heals(sources: ConcernSources) -> list[Concern]:
     """One for each broken rule that gitbot may heal, those in VMs' own specs included."""
-    return [*_heals_of_intents(sources), *_heals_of_terms(sources)]
+    return [*heals_of_intents(sources), *_heals_of_terms(sources)]
 
 
-def _heals_of_intents(sources: ConcernSources) -> list[Concern]:
+def heals_of_intents(sources: ConcernSources) -> list[Concern]:
     concerns = []
     instances = Instances.of(sources.problem.snapshot)
     for intent, healing in sources.base.healing_rules():
