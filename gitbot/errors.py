@@ -35,6 +35,10 @@ class ClusterError(GitbotError):
     """The cluster could not be read or written, or refused."""
 
 
+class NoCluster(ClusterError):
+    """There is no kubeconfig, so there is no cluster to ask."""
+
+
 class ClusterForbidden(ClusterError):
     """A right is missing; the hint holds the RBAC rule that would grant it."""
 

@@ -473,7 +473,9 @@ def test_kubeconfigs_that_lead_nowhere(
     access = ClusterAccess(kubeconfig=str(file), context=context)
     with pytest.raises(ClusterError) as caught:  # a command that takes files says so
         load_snapshot(access, now=0)
-    assert str(caught.value).endswith("--context, or --snapshot FILE to work without a cluster")
+    assert str(caught.value).endswith(
+        "--context, or --snapshot FILE or --published to work without a cluster"
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from gitbot.adapters.authorities import HINT, is_untrusted
 from gitbot.adapters.bounded_http_body import whole
 from gitbot.adapters.kubernetes.client_logs import make_logs_harmless
 from gitbot.adapters.working_tree import temporary_folder
-from gitbot.errors import ClusterError, NotSent, OutcomeUnknown
+from gitbot.errors import ClusterError, NoCluster, NotSent, OutcomeUnknown
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.ports.cluster import Gate, no_gate
 
@@ -308,7 +308,7 @@ def _connect(kubeconfig: str, context: str, ask: Callable[[], None]) -> tuple[An
     configuration = Configuration()
     file = _kubeconfig_file(kubeconfig)
     if file and not any(Path(part).expanduser().exists() for part in file.split(os.pathsep)):
-        raise ClusterError(f"no cluster to talk to: there is no kubeconfig {file}", hint=_GIVE)
+        raise NoCluster(f"no cluster to talk to: there is no kubeconfig {file}", hint=_GIVE)
     try:
         if file and context:
             _check_context(config, file, context)

@@ -21,11 +21,11 @@ from gitbot.cli.shared.options import (
 from gitbot.cli.shared.output import document_text
 from gitbot.cli.shared.planning_input import (
     ask_ledger,
-    newest_published,
     read_here,
     same_cluster,
     texts_of,
 )
+from gitbot.cli.shared.published_state import newest_published
 from gitbot.cli.shared.session import say, stages
 from gitbot.errors import InvalidInput, RepositoryError, SnapshotError, UsageError
 from gitbot.model.text.instants import format_instant
@@ -181,7 +181,7 @@ def _snapshot(
     """The named cluster, else the published one; None if it is not needed or not there."""
     configured = revision.settings.cluster(revision.cluster)
     context = configured.context if configured else ""
-    if access.snapshots or access.context or access.kubeconfig:
+    if access.snapshots or access.published or access.context or access.kubeconfig:
         named = access.of(name=revision.cluster, context=context)
         snapshot = load_snapshot(named, now=now, onlooker=onlooker)
         if not asked:

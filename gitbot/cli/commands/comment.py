@@ -69,7 +69,7 @@ def show(result: CommentResult, output: str) -> None:
 
 
 def _shell(workspace: Workspace, cluster: str, *, live: bool) -> RunContext:
-    from gitbot.cli.shared.planning_input import (  # noqa: PLC0415 - keeps --help quick
+    from gitbot.cli.shared.published_state import (  # noqa: PLC0415 - keeps --help quick
         published_rights,
         published_snapshot,
     )

@@ -12,8 +12,9 @@ import click
 
 from gitbot.cli.shared.options import ClusterAccess, judged_at, load_snapshot
 from gitbot.cli.shared.planning_input import ask_ledger, read_here, same_cluster, working_tree
+from gitbot.cli.shared.published_state import published_here, published_instead
 from gitbot.cli.shared.session import colour, say
-from gitbot.errors import SnapshotError, UsageError
+from gitbot.errors import NoCluster, SnapshotError, UsageError
 from gitbot.model.progress import NO_PROGRESS, PLANNING, PlanningProgress
 from gitbot.wiring import find_root
 
@@ -90,7 +91,12 @@ def grounds_of(
 
 def _with_nodes(access: ClusterAccess, now: int, onlooker: PlanningProgress) -> ClusterSnapshot:
     """The snapshot. Raises SnapshotError for a dump without nodes: an answer would look clean."""
-    snapshot = load_snapshot(access, now=now, onlooker=onlooker)
+    try:
+        snapshot = load_snapshot(access, now=now, onlooker=onlooker)
+    except NoCluster as error:
+        if not in_repository():
+            raise
+        snapshot = published_instead(error, lambda: published_here(access.name, now=now), now=now)
     if not snapshot.of("Node"):
         raise SnapshotError(
             "could not read the nodes: the snapshot has none",

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -14,12 +15,19 @@ import click
 from gitbot.cli.shared.options import ClusterAccess, cluster_options, load_snapshot
 from gitbot.cli.shared.output import shown
 from gitbot.cli.shared.planning_input import same_cluster
+from gitbot.cli.shared.published_state import (
+    published_instead,
+    published_rights,
+    published_snapshot,
+)
 from gitbot.cli.shared.session import colour, pick_cluster, say, stages
+from gitbot.errors import NoCluster
 from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
     from gitbot.model.cluster.cluster import ClusterSnapshot
     from gitbot.model.plan.findings import Finding
+    from gitbot.wiring.workspace import Workspace
     from gitbot.workflows.author import NewIntent
     from gitbot.workflows.check import CheckResult
     from gitbot.workflows.core.context import RunContext
@@ -86,13 +94,28 @@ def author_shell(writing: Writing) -> Iterator[tuple[RunContext, ClusterSnapshot
             if not writing.cluster:
                 same_cluster(given, cluster, configured.context if configured else "")
             workspace.read_only(cluster, lambda: given)
+        elif access.published:
+            _read_published(workspace, cluster)
         shell = open_shell(workspace, cluster, onlooker=progress)
         progress.begins("reading the cluster")
-        snapshot = shell.cluster.snapshot()
+        try:
+            snapshot = shell.cluster.snapshot()
+        except NoCluster as error:
+            read = partial(_read_published, workspace, cluster)
+            snapshot = published_instead(error, read, now=shell.clock.now())
+        else:
+            if not access.published:  # the check reads the cluster no second time
+                workspace.read_only(cluster, lambda: snapshot)
         progress.begins("")
-        workspace.read_only(cluster, lambda: snapshot)  # the check reads the cluster no second time
         shell = replace(shell, cluster=workspace.cluster(cluster))
         yield shell, snapshot, (configured and configured.time_zone) or ""
+
+
+def _read_published(workspace: Workspace, cluster: str) -> ClusterSnapshot:
+    """Let everything read the published snapshot and its rights."""
+    snapshot = published_snapshot(workspace.repository, cluster, now=workspace.clock.now())
+    workspace.read_only(cluster, lambda: snapshot, published_rights(workspace.repository, cluster))
+    return snapshot
 
 
 def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:

@@ -39,13 +39,13 @@ GET_TYPES = {  # of `gitbot get`, each with its other spellings
     "vms": ("vm", "vmi", "vmis"),
     "clusters": ("cluster",),
 }
-_WITHOUT = "--snapshot FILE to work without a cluster"
+_WITHOUT = "--snapshot FILE or --published to work without a cluster"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAccess:
-    """Where the state of a cluster comes from: snapshot files, or a cluster of a kubeconfig.
+    """Where the state of a cluster comes from: snapshot files, a kubeconfig, or what is published.
 
     `kubeconfig` and `context` are "" for kubectl's defaults. `name` is the cluster's name in the
     configuration; "" if there is none, then the context's name counts. `metrics` is a file with
@@ -57,6 +57,7 @@ class ClusterAccess:
     context: str = ""
     snapshots: tuple[str, ...] = ()
     name: str = ""
+    published: bool = False
     metrics: str = ""
     scheduler: str = ""
     load: LoadSettings | None = None
@@ -79,6 +80,12 @@ def cluster_options(function: F) -> F:
         "cluster; may be given several times; - is standard input.",
     )
     @click.option(
+        "--published",
+        is_flag=True,
+        help="Work on the snapshot that reconcile published on its branch, without any access "
+        "to the cluster.",
+    )
+    @click.option(
         "--metrics",
         metavar="FILE",
         help="Measured load of the nodes (JSON): a ClusterLoad, or what load-watcher serves.",
@@ -94,9 +101,12 @@ def cluster_options(function: F) -> F:
             kubeconfig=kwargs.pop("kubeconfig") or "",
             context=kwargs.pop("context") or "",
             snapshots=tuple(kwargs.pop("snapshot")),
+            published=kwargs.pop("published"),
             metrics=kwargs.pop("metrics") or "",
             scheduler=kwargs.pop("scheduler_config") or "",
         )
+        if access.published and access.snapshots:
+            raise click.UsageError("give --published or --snapshot, not both")
         return function(access=access, **kwargs)
 
     return cast("F", gather)
@@ -299,6 +309,10 @@ def load_snapshot(
 
 def _load_state(access: ClusterAccess, *, now: int, onlooker: PlanningProgress) -> ClusterSnapshot:
     onlooker.begins("reading the cluster")
+    if access.published:
+        from gitbot.cli.shared.published_state import published_here  # noqa: PLC0415 - Git
+
+        return published_here(access.name, now=now)
     if not access.snapshots:
         return _open_cluster(access).snapshot()
     from gitbot.snapshot import MAX_BYTES, read_files  # noqa: PLC0415 - msgspec only where used
@@ -370,8 +384,8 @@ def _open_cluster(access: ClusterAccess) -> Cluster:
             load=None if access.metrics else access.load,
         )
     except ClusterError as error:  # every command that calls this takes files as well
-        hint = f"{error.hint}{', or ' if error.hint else ''}{_WITHOUT}"
-        raise ClusterError(error.message, hint=hint) from error
+        error.hint = f"{error.hint}{', or ' if error.hint else ''}{_WITHOUT}"
+        raise
 
 
 def read_file(name: str) -> bytes:

@@ -58,10 +58,13 @@ class PlanOptions:
     cluster: str = ""
     rev: str = ""
     base: str = ""
-    published: bool = False
     assume_plugins: tuple[str, ...] = ()
     at: str = ""  # the instant to judge, "" for now
     scope: Scope | None = None  # what is shown of the plan
+
+    @property
+    def published(self) -> bool:
+        return self.access.published
 
     @property
     def is_live(self) -> bool:
@@ -72,12 +75,6 @@ class PlanOptions:
 def asking_options(function: F) -> F:
     @click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
     @click.option("--rev", metavar="REV", help="Read this revision, not the working tree.")
-    @click.option(
-        "--published",
-        is_flag=True,
-        help="Plan on the snapshot that reconcile published on its branch, without any access "
-        "to the cluster.",
-    )
     @click.option(
         "--base",
         metavar="REV",
@@ -105,13 +102,10 @@ def asking_options(function: F) -> F:
             cluster=kwargs.pop("cluster") or "",
             rev=kwargs.pop("rev") or "",
             base=kwargs.pop("base") or "",
-            published=kwargs.pop("published"),
             assume_plugins=kwargs.pop("plugins"),
             at=kwargs.pop("at"),
             scope=kwargs.pop("scope"),
         )
-        if asked.published and asked.access.snapshots:
-            raise click.UsageError("give --published or --snapshot, not both")
         return function(asked=asked, **kwargs)
 
     return cast("F", gather)
@@ -213,6 +207,8 @@ def _cluster(
 
     cluster = revision.cluster
     if asked.published:
+        from gitbot.cli.shared.published_state import newest_published  # noqa: PLC0415 - Git
+
         return newest_published(root, repository or repository_here(root), cluster, now=asked.now)
     configured = revision.settings.cluster(cluster)
     context = configured.context if configured else ""
@@ -240,53 +236,6 @@ def same_cluster(snapshot: ClusterSnapshot, *names: str) -> None:
             f"the snapshot is of cluster {snapshot.cluster}, the intents are those of {names[0]}",
             hint=f"give --cluster {names[0]} to use it anyway",
         )
-
-
-def newest_published(
-    root: Path, repository: Repository, cluster: str, *, now: int
-) -> tuple[ClusterSnapshot, Missing]:
-    """The forge's newest snapshot; if the forge does not answer, the clone's, with the reason."""
-    from gitbot.wiring.forge_reads import at_forge  # noqa: PLC0415 - Git only where used
-    from gitbot.workflows.core.published_snapshots import snapshot_branch  # noqa: PLC0415
-
-    with at_forge(root, f"{snapshot_branch(cluster)}*") as (fresh, stale):
-        if fresh is not None:
-            return published_snapshot(fresh, cluster, now=now), published_rights(fresh, cluster)
-    snapshot = published_snapshot(repository, cluster, now=now)
-    say(f"the snapshot is the one that this clone has: {stale}", err=True)
-    return snapshot, published_rights(repository, cluster)
-
-
-def published_rights(repository: Repository, cluster: str) -> Missing:
-    """What the account may not do that published the newest snapshot."""
-    from gitbot.workflows.core.published_snapshots import RIGHTS_FILE  # noqa: PLC0415 - as above
-    from gitbot.workflows.core.rights import published_missing  # noqa: PLC0415
-
-    head = _published_head(repository, cluster)
-    return published_missing(repository.read_blob(head, RIGHTS_FILE) if head else None)
-
-
-def _published_head(repository: Repository, cluster: str) -> str | None:
-    from gitbot.workflows.core.published_snapshots import snapshot_branch  # noqa: PLC0415
-
-    branch = snapshot_branch(cluster)
-    heads = (repository.resolve(name) for name in (branch, f"origin/{branch}"))
-    return next((found for found in heads if found), None)
-
-
-def published_snapshot(repository: Repository, cluster: str, *, now: int) -> ClusterSnapshot:
-    """The newest snapshot on the cluster's branch. Raises SnapshotError if there is none."""
-    from gitbot.snapshot import read_snapshot  # noqa: PLC0415 - msgspec only where used
-    from gitbot.workflows.core.published_snapshots import SNAPSHOT_FILE, snapshot_branch  # noqa: PLC0415
-
-    branch, head = snapshot_branch(cluster), _published_head(repository, cluster)
-    data = repository.read_blob(head, SNAPSHOT_FILE) if head else None
-    if data is None:
-        raise SnapshotError(
-            f"no snapshot of {cluster} is published on branch {branch}",
-            hint="git fetch; `gitbot reconcile` publishes it, with publishSnapshot: true",
-        )
-    return read_snapshot([(f"{branch}:{SNAPSHOT_FILE}", data)], now, cluster=cluster)
 
 
 def _texts(

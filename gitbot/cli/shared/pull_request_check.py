@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitbot.cli.shared.options import load_snapshot
-from gitbot.cli.shared.planning_input import PlanOptions, published_rights, published_snapshot
+from gitbot.cli.shared.planning_input import PlanOptions
+from gitbot.cli.shared.published_state import published_rights, published_snapshot
 from gitbot.cli.shared.session import pick_cluster, say, stages
 from gitbot.cli.shared.standstill_line import say_standstill
 from gitbot.errors import UsageError

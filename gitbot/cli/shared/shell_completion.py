@@ -71,7 +71,7 @@ def _requests(context: click.Context) -> Iterable[str]:
 
 def _in_snapshot(context: click.Context, kind: str) -> Iterable[tuple[str, str]]:
     """Namespace and name of the objects of a kind in the newest published snapshot."""
-    from gitbot.cli.shared.planning_input import published_snapshot  # noqa: PLC0415
+    from gitbot.cli.shared.published_state import published_snapshot  # noqa: PLC0415
     from gitbot.kubernetes.objects import name_of  # noqa: PLC0415
     from gitbot.wiring.workspace import repository_here  # noqa: PLC0415
 
