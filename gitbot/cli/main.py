@@ -43,6 +43,7 @@ COMMANDS: dict[str, str] = {
     "audit": "Find what is broken in the cluster, no matter who declared it.",
     "simulate": "Say what would happen if nodes were lost, emptied or changed.",
     "plan": "Show what gitbot would move now, and what it cannot move.",
+    "diff": "Show what merging this folder would move.",
     "policy": "Test policies and list what is in force.",
     "render": "Print the objects that gitbot would create.",
     "schema": "Print the JSON Schema of every kind and every JSON output.",
@@ -70,6 +71,7 @@ COMMANDS: dict[str, str] = {
 
 
 _FILES = {  # of commands that share one
+    "diff": "plan",
     **dict.fromkeys(("approve", "close", "merge"), "pulls"),
     **dict.fromkeys(("keep_apart", "keep_together"), "keep"),
 }
@@ -78,12 +80,12 @@ _FILES = {  # of commands that share one
 MEANT = {
     "cordon": "gitbot drain NODE --cordon",
     "delete": "gitbot cancel REQUEST, or remove its file in a pull request",
-    "diff": "gitbot plan --base main",
     "evacuate": "gitbot drain NODE",
     "events": "gitbot ledger show --all",
     "history": "gitbot ledger show",
     "log": "gitbot ledger show",
     "logs": "gitbot ledger show, or gitbot status",
+    "lose": "gitbot simulate lose NODE",
     "migrate": "gitbot move vm/NAME",
     "pause": "gitbot hold",
     "revert": "gitbot undo REQUEST",
@@ -403,6 +405,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "move": (
         'gitbot move vm/jumpbox -n customapp --zone scu --note "make room"',
         "gitbot move vm/jumpbox -n customapp --to kni-worker2 --dry-run",
+    ),
+    "diff": (
+        "gitbot diff    # before git push",
+        "gitbot diff --rev HEAD --base origin/release",
     ),
     "plan": (
         "gitbot plan --snapshot cluster.json.gz -o json",

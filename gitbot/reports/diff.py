@@ -225,7 +225,8 @@ class Diff:
     def _moves(self) -> str:
         """How many moves a merge approves; if none, how many follow, and how."""
         if self.plan.moves or not self.leads_to:
-            return counted(len(self.plan.moves), "move")
+            stuck = not self.plan.moves and any(preview.plan.holds for preview in self.previews)
+            return counted(len(self.plan.moves), "move") + (" now or later" if stuck else "")
         number = Counter[str]()
         for preview in self.leads_to:
             number[preview.follows] += len(preview.plan.moves)

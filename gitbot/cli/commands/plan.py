@@ -6,7 +6,7 @@ import click
 
 from gitbot.cli.shared.options import LISTED, fail_on_option, output_option
 from gitbot.cli.shared.output import shown, whole_or_narrow
-from gitbot.cli.shared.planning_input import PlanOptions, asking_options, run_check
+from gitbot.cli.shared.planning_input import PlanOptions, against_base, asking_options, run_check
 from gitbot.cli.shared.session import colour
 
 
@@ -22,6 +22,25 @@ def plan(asked: PlanOptions, output: str, fail_on: str) -> int:
     Exit code 0 with a plan, 1 if a requested move cannot be done, a policy denies, or a required
     rule is still broken after the plan.
     """
+    return _shown(asked, output, fail_on)
+
+
+@click.command("diff")
+@output_option(LISTED, "table", shows="plan")
+@fail_on_option
+@asking_options
+def diff(asked: PlanOptions, output: str, fail_on: str) -> int:
+    """Plan only what merging this folder, or --rev, into the base branch would add.
+
+    As plan --base, with the base branch of the forge as this clone knows it.
+
+    Exit code 0 with a plan, 1 if a requested move cannot be done, a policy denies, or a required
+    rule is still broken after the plan.
+    """
+    return _shown(against_base(asked), output, fail_on)
+
+
+def _shown(asked: PlanOptions, output: str, fail_on: str) -> int:
     whole_or_narrow(asked.scope, output)
     human = output in ("table", "wide")
     result = run_check(asked, stoppable=True, human=human, to_act=True)

@@ -13,6 +13,7 @@ from gitbot.cli.shared.output import document_text
 from gitbot.cli.shared.session import colour, open_read_only, running_options, say
 from gitbot.cli.shared.status_page import table
 from gitbot.errors import Bug, GitbotError, UsageError
+from gitbot.model.ledger.request_id import HealId
 from gitbot.model.text.instants import format_instant
 from gitbot.reports import Paint, escape
 
@@ -104,7 +105,7 @@ def _ids(result: StatusResult) -> Iterable[str]:
         *(item.record.id for item in result.requests),
         *(item.request for item in result.owners),
         *(item.request for item in result.not_applied),
-        *(item.request for item in result.not_planned),
+        *(item.request for item in result.not_planned if not isinstance(item.request, HealId)),
         *(item.request for item in result.openings),
         *(str(occurrence.drain) for occurrence in result.nodes),
     ]

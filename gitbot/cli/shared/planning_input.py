@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -109,6 +109,19 @@ def asking_options(function: F) -> F:
         return function(asked=asked, **kwargs)
 
     return cast("F", gather)
+
+
+def against_base(asked: PlanOptions) -> PlanOptions:
+    """What merging would add: into the base branch, unless --base says into what."""
+    if asked.base:
+        return asked
+    from gitbot.wiring.workspace import repository_here, settings_here  # noqa: PLC0415 - Git only here
+
+    root = find_root(Path.cwd())
+    name = settings_here(root).forge.base_branch
+    remote = f"origin/{name}"
+    known = repository_here(root).resolve(remote) is not None
+    return replace(asked, base=remote if known else name)
 
 
 def run_check(

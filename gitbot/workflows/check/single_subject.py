@@ -82,13 +82,12 @@ def judge_vm(
     engine = RevisionEngine(revision=revision)
     request = Request(id=_ASKED, intent=IntentRef(kind="MigrationRequest", namespace="", name=""))
     goal = MoveVms(request=request, vms=(vm,), target=Target(node_selector=added), pin=Pin.NODE)
-    others = tuple(item for item in evidence.reservations if item.vm != vm)
     due = tuple(drains_due(engine, evidence.snapshot, now=evidence.now, past=evidence.past))
     problem, _ = engine.compile(
         evidence.snapshot,
         now=evidence.now,
         goals=(goal, *closing_goals(due, ())),
-        reservations=others,
+        reservations=evidence.reservations,
     )
     instances = Instances.of(evidence.snapshot)
     hot = engine.measured_rules(evidence.snapshot, now=evidence.now)

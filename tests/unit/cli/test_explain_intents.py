@@ -94,6 +94,20 @@ def test_freezes_windows_and_reservations_are_rows(desk: Desk) -> None:
     assert "leaves service in " in leaves["says"]
 
 
+def test_a_vm_whose_move_is_approved_would_go_nowhere_else(desk: Desk) -> None:
+    """`gitbot move` refuses it for the same reason."""
+    desk.commit(jump=REQUEST)
+    desk.gitbot("propose")
+    forge = LocalForge(desk.tree.parent / "placement.git", clock=SystemClock()).acting_as("bob")
+    forge.merge_pull(1, method=MergeMethod.MERGE, expected_head=forge.get_pull(1).head)
+    desk.gitbot("hold", "--by", "ann")
+    desk.gitbot("apply")
+    said = desk.gitbot("explain", "jumpbox", "-n", "customapp").out.splitlines()
+    (verdict,) = [line for line in said if line.startswith("vm/jumpbox")]
+    approved = "request/customapp/jump (pull request #1) is approved to move this VM to kni-worker5"
+    assert verdict == f"vm/jumpbox in customapp: cannot move: {approved} [reserved]"
+
+
 def test_nobody_takes_a_vm_to_a_node_that_a_window_empties_soon(desk: Desk) -> None:
     desk.commit(tonight=window(SystemClock().now() + 3600, "kni-worker5"))
     desk.write(jump=REQUEST)

@@ -236,7 +236,7 @@ def test_commands_that_change_the_world(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_no_command_with_json_is_forgotten() -> None:
     here = {_named(command) for command, _, _ in ASKING} | {"policy test", "ledger show"}
-    here |= {"propose", "status", "get", "apply", "reconcile", "serve", "comment", "doctor"}
+    here |= {"diff", "propose", "status", "get", "apply", "reconcile", "serve", "comment", "doctor"}
     assert set(_with_json()) == here
 
 
