@@ -40,16 +40,15 @@ class TypeCatalog:
 
 
 def expanded(vm: KubernetesObject, catalog: TypeCatalog) -> Mapping[str, Any]:
-    """`spec.template.spec` with the VM's instance type and preference applied.
+    """`spec.template.spec` with pod network, instance type and preference applied.
 
     Raises UnreadableType if one cannot be read, or conflicts with the template.
     """
     template: Json = at(vm, "spec", "template", "spec", default={})
     kind = _spec_of(vm, "instancetype", catalog)
     preference = _spec_of(vm, "preference", catalog)
-    if kind is None and preference is None:
-        return template
     spec: dict[str, Any] = _copied(template)
+    _attach_pod_network(spec, preference or {})
     if kind is not None:
         conflicts = _apply(kind, preference or {}, spec)
         if conflicts:
@@ -60,6 +59,17 @@ def expanded(vm: KubernetesObject, catalog: TypeCatalog) -> Mapping[str, Any]:
     if preference is not None:
         _prefer(preference, spec)
     return spec
+
+
+def _attach_pod_network(spec: dict[str, Any], preference: Json) -> None:
+    """SetDefaultNetworkInterface after ApplyAutoAttachPreferences; a binding decides no node."""
+    devices = at(spec, "domain", "devices", default={})
+    key = "autoattachPodInterface"
+    wanted = devices.get(key, at(preference, "devices", "preferredAutoattachPodInterface"))
+    if wanted is not False and not spec.get("networks") and not devices.get("interfaces"):
+        devices = {**devices, "interfaces": [{"name": "default", "bridge": {}}]}
+        spec["domain"] = {**(spec.get("domain") or {}), "devices": devices}
+        spec["networks"] = [{"name": "default", "pod": {}}]
 
 
 def _spec_of(vm: KubernetesObject, key: str, catalog: TypeCatalog) -> Json | None:
@@ -134,6 +144,13 @@ def _set(target: dict[str, Any], source: Json, key: str, path: str = "") -> list
     return []
 
 
+_SWITCHES = {
+    "dedicatedCPUPlacement": "dedicatedCpuPlacement",
+    "isolateEmulatorThread": "isolateEmulatorThread",
+}
+"""As types and VMIs spell it. A type that says no conflicts with a template that says yes."""
+
+
 def _cpu(kind: Json, preference: Json, domain: dict[str, Any]) -> list[str]:
     cpu = domain.setdefault("cpu", {})
     sides = domain.get("resources") or {}
@@ -143,8 +160,12 @@ def _cpu(kind: Json, preference: Json, domain: dict[str, Any]) -> list[str]:
         if "cpu" in (sides.get(side) or {})
     ]
     conflicts += [f"domain.cpu.{key}" for key in ("sockets", "cores", "threads") if cpu.get(key)]
-    for key in ("model", "dedicatedCPUPlacement", "isolateEmulatorThread", "numa", "realtime"):
+    for key in ("model", "numa", "realtime"):
         conflicts += _set(cpu, kind, key, "domain.cpu.")
+    for key, own in _SWITCHES.items():
+        if kind.get(key) is not None:
+            conflicts += [f"domain.cpu.{key}"] if cpu.get(own) else []
+            cpu[own] = kind[key]
     if kind.get("maxSockets"):
         cpu["maxSockets"] = kind["maxSockets"]
     cpu |= _topology(int(kind.get("guest") or 1), preference)

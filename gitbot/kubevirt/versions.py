@@ -67,7 +67,7 @@ _ADMITTERS = "pkg/virt-api/webhooks/validating-webhook/admitters"
 SOURCES: Mapping[str, str] = {
     "pkg/container-disk": "kubevirt.containers",
     "pkg/controller/controller.go": "kubevirt.launcher_pod simulation.kubevirt.launchers",
-    "pkg/defaults/defaults.go": "simulation.kubevirt.instance_defaults",
+    "pkg/defaults/defaults.go": "kubevirt.instance_defaults",
     "pkg/hypervisor/kvm/hypervisorbackend.go": "kubevirt.memory_overhead",
     "pkg/instancetype": "kubevirt.instance_types",
     "pkg/network/resources": "kubevirt.memory_overhead",

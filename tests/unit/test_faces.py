@@ -41,7 +41,7 @@ ROOMS = {
     "intents": "calendar_events compile proposals",
     "kubernetes": "labels names objects phases quantities selectors",
     "kubevirt": (
-        "admission attachment_pod eviction instance_types kubevirt_object "
+        "admission attachment_pod eviction instance_defaults instance_types kubevirt_object "
         "launcher_pod limits memory_overhead migration_policy names node_selector pod_defaults "
         "preflight source_node state_storage target_pod versions workload_updates"
     ),

@@ -6,7 +6,7 @@ vmi-create-admitter.go).
 
 from collections.abc import Iterator
 
-from gitbot.kubernetes.objects import Json, KubernetesObject, at, with_value
+from gitbot.kubernetes.objects import Json, KubernetesObject, at
 from gitbot.kubernetes.quantities import whole
 from gitbot.kubevirt.admission import (
     Admitted,
@@ -17,13 +17,13 @@ from gitbot.kubevirt.admission import (
     invalid_value,
     run_strategy_causes,
 )
+from gitbot.kubevirt.instance_defaults import with_instance_defaults, with_spec_defaults
 from gitbot.kubevirt.kubevirt_object import setting
 from gitbot.simulation.kubevirt.instance_admission import (
     MUTATOR,
     admit_instance_update,
     quantity_problem,
 )
-from gitbot.simulation.kubevirt.instance_defaults import with_instance_defaults, with_spec_defaults
 from tests.virt_api.rules import architecture_causes, metadata_causes, spec_causes
 
 _VMI_CREATE = "virtualmachineinstances-create-validator.kubevirt.io"
@@ -57,7 +57,7 @@ def admit_instance(
     problem = quantity_problem(vmi.get("spec") or {})
     if problem:
         return denied(MUTATOR, 400, problem)
-    made = with_instance_defaults(_with_enlightenments(vmi), kubevirt)
+    made = with_instance_defaults(vmi, kubevirt)
     causes = (
         *spec_causes(made["spec"], "spec", kubevirt),
         *metadata_causes(vmi.get("metadata") or {}, "metadata", user, kubevirt),
@@ -78,16 +78,6 @@ def admit_machine(vm: KubernetesObject, *, user: str, kubevirt: KubernetesObject
         *_hotplug(spec, kubevirt),
     )
     return invalid(_VM, *causes) if causes else Admitted(object=vm)
-
-
-def _with_enlightenments(vmi: KubernetesObject) -> KubernetesObject:
-    """Every Hyper-V feature that is named is on, unless it says otherwise (pkg/defaults/hyperv.go).
-
-    The nodes that a VMI can run on follow from them.
-    """
-    path = ("spec", "domain", "features", "hyperv")
-    found = {name: {"enabled": True, **state} for name, state in at(vmi, *path, default={}).items()}
-    return with_value(vmi, found, *path) if found else vmi
 
 
 def _hotplug(spec: Json, kubevirt: KubernetesObject) -> Iterator[Cause]:

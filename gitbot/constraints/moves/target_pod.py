@@ -9,8 +9,9 @@ from typing import Any
 from gitbot.constraints.moves.claims_to_come import claims_to_come
 from gitbot.constraints.moves.instances import Instance, Instances
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import Json, KubernetesObject, at, condition_of
+from gitbot.kubernetes.objects import Json, KubernetesObject, at, condition_of, with_value
 from gitbot.kubevirt.attachment_pod import attachment_pod
+from gitbot.kubevirt.instance_defaults import with_instance_defaults
 from gitbot.kubevirt.kubevirt_object import setting
 from gitbot.kubevirt.target_pod import source_pod, target_pod
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -188,7 +189,11 @@ def _vmi_of(instances: Instances, instance: Instance) -> KubernetesObject:
         raise ValueError("found no spec.template.spec")  # noqa: TRY004 - becomes a SnapshotError
     metadata = {**(template.get("metadata") or {})}
     metadata |= {"namespace": instance.name.namespace, "name": instance.name.name}
-    return {"metadata": metadata, "spec": instances.next_spec(instance)}
+    spec = instances.next_spec(instance)
+    vmi = with_instance_defaults({"metadata": metadata, "spec": spec}, instances.kubevirt)
+    # virt-api sets it in new VMs, so one without it was trimmed, and its nodes' labels may be too
+    machine = at(spec, "domain", "machine")
+    return vmi if machine else with_value(vmi, {}, "spec", "domain", "machine")
 
 
 def _resized(vmi: KubernetesObject) -> bool:

@@ -9,8 +9,8 @@ from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of
 from gitbot.kubernetes.quantities import nanos
 from gitbot.kubevirt import names
 from gitbot.kubevirt.admission import Admitted, Cause, WebhookAnswer, denied, invalid
+from gitbot.kubevirt.instance_defaults import with_instance_defaults
 from gitbot.kubevirt.kubevirt_object import kubevirt_namespace
-from gitbot.simulation.kubevirt.instance_defaults import with_instance_defaults
 
 MUTATOR = "virtualmachineinstances-mutator.kubevirt.io"
 _VMI_UPDATE = "virtualmachineinstances-update-validator.kubevirt.io"

@@ -10,14 +10,24 @@ from gitbot.kubevirt import names
 from gitbot.kubevirt.kubevirt_object import gate, setting
 
 _MACHINES = {"amd64": "q35", "arm64": "virt", "s390x": "s390-ccw-virtio"}
+_VMX = {"name": "vmx", "policy": "require"}
 _QGS_SOCKET = "/var/run/tdx-qgs/qgs.socket"
 _UINT32 = 2**32  # KubeVirt keeps sockets in unsigned 32 bits: -1 is a very large number
 _CPU_REQUEST = "100m"  # counts as "not set"
+_ENLIGHTENED = (
+    ("evmcs", "vapic"),
+    ("ipi", "vpindex"),
+    ("tlbflush", "vpindex"),
+    ("synictimer", "synic"),
+    ("synic", "vpindex"),
+)
+"""Features of Hyper-V, each with the one that it needs."""
 
 
 def with_spec_defaults(spec: Json, kubevirt: KubernetesObject) -> dict[str, Any]:
     """The spec of a VMI or of a template with the defaults of both."""
-    architecture = str(spec.get("architecture") or "amd64")
+    usual = at(kubevirt, "status", "defaultArchitecture") or "amd64"
+    architecture = str(spec.get("architecture") or usual)
     known = architecture if architecture in _MACHINES else "amd64"
     machine = (
         setting(kubevirt, "machineType")
@@ -83,7 +93,7 @@ def with_instance_defaults(vmi: KubernetesObject, kubevirt: KubernetesObject) ->
         usual = setting(kubevirt, "cpuModel", default="host-model")
         model = "host-passthrough" if spec["architecture"] == "arm64" else usual
         spec = with_value(spec, model, "domain", "cpu", "model")
-    changed: dict[str, Any] = {**vmi, "spec": spec}
+    changed: dict[str, Any] = {**vmi, "spec": _with_enlightenments(spec)}
     finalizers = at(vmi, "metadata", "finalizers", default=[])
     if names.VMI_FINALIZER not in finalizers:
         kept = [*finalizers, names.VMI_FINALIZER]
@@ -91,6 +101,26 @@ def with_instance_defaults(vmi: KubernetesObject, kubevirt: KubernetesObject) ->
     annotations = _annotations(vmi, spec, kubevirt)
     changed = with_value(changed, annotations, "metadata", "annotations")
     return {**changed, "status": {"phase": "Pending", **(vmi.get("status") or {})}}
+
+
+def _with_enlightenments(spec: dict[str, Any]) -> dict[str, Any]:
+    """Every Hyper-V feature that is named is on, unless it says otherwise (pkg/defaults/hyperv.go).
+
+    So is what it needs. The nodes that a VMI can run on follow from them.
+    """
+    path = ("domain", "features", "hyperv")
+    found = {
+        name: {"enabled": True, **(state or {})}
+        for name, state in at(spec, *path, default={}).items()
+    }
+    for name, needed in _ENLIGHTENED:
+        if at(found, name, "enabled"):
+            found[needed] = {"enabled": True, **found.get(needed, {})}
+    if at(found, "evmcs", "enabled"):
+        features = at(spec, "domain", "cpu", "features", default=[])
+        kept = [item for item in features if item.get("name") != _VMX["name"]]
+        spec = with_value(spec, [*kept, _VMX], "domain", "cpu", "features")
+    return with_value(spec, found, *path) if found else spec
 
 
 def _annotations(vmi: KubernetesObject, spec: Json, kubevirt: KubernetesObject) -> dict[str, str]:
