@@ -64,6 +64,7 @@ class Shape:
     intents: str = ""
     files: Mapping[str, Any] = field(default_factory=dict)
     dump: str = "list"
+    story: tuple[Mapping[str, Any], ...] = ()
 
 
 def shapes() -> list[Shape]:
@@ -71,7 +72,7 @@ def shapes() -> list[Shape]:
 
 
 def _shape(written: Mapping[str, Any]) -> Shape:
-    lists = ("run", "says", "never", "feasible", "times", "objects")
+    lists = ("run", "says", "never", "feasible", "times", "objects", "story")
     many = {key: _many(value) for key, value in written.items() if key in lists}
     return Shape(**{**written, **many})
 
