@@ -98,7 +98,9 @@ def _brief_plan(plan: PlacementPlan) -> list[str]:
         for move in plan.moves
     ]
     holds = [
-        f"  {hold.vm.namespaced_name} stays: {hold.reason} [{hold.code}]" for hold in plan.holds
+        f"  {hold.vm.namespaced_name} stays: {hold.reason} [{hold.code}]"
+        f"{f'; {hold.hint}' if hold.hint else ''}"
+        for hold in plan.holds
     ]
     return [*_first(moves, "moves"), *_first(holds, "VMs that stay")]
 

@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 9_765,
     "audit": 2_262,
     "calendar": 1_693,
-    "cli": 9_719,
+    "cli": 9_741,
     "constraints": 11_700,
     "documents": 2_547,
     "errors": 117,
@@ -28,13 +28,13 @@ ROOMS = {
     "ports": 640,
     "published": 2_181,
     "rendering": 347,
-    "reports": 3_464,
+    "reports": 3_466,
     "service": 236,
     "settings": 1_142,
     "simulation": 9_019,
     "snapshot": 2_613,
     "wiring": 1_268,
-    "workflows": 16_983,
+    "workflows": 16_985,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gitbot.kubernetes.names import NamespacedName
     from gitbot.model.cluster.cluster import ClusterSnapshot
 
+PINS = ("Node", "Zone", "None")
 REASONS = ("Maintenance", "Troubleshooting", "NodeValidation", "LoadProfile", "Habit", "Other")
 
 
@@ -25,6 +26,11 @@ REASONS = ("Maintenance", "Troubleshooting", "NodeValidation", "LoadProfile", "H
 @click.option("--to", "node", metavar="NODE", help="Move to this node.")
 @click.option("--zone", metavar="ZONE", help="Move to a node of this zone.")
 @click.option("--away", is_flag=True, help="Move to any other node (the default).")
+@click.option(
+    "--pin",
+    type=click.Choice(PINS, case_sensitive=False),
+    help="What is fixed: the node or zone that the plan shows, or what the target says.",
+)
 @click.option("--reason", type=click.Choice(REASONS, case_sensitive=False), help="Why.")
 @click.option("--before", metavar="TIME", help="Latest end: 06:00, tomorrow 6am, in 4h.")
 @click.option("--window", metavar="NAME", help="Only while this MaintenanceWindow is open.")
@@ -37,6 +43,7 @@ def move(
     node: str | None,
     zone: str | None,
     away: bool,
+    pin: str | None,
     reason: str | None,
     before: str | None,
     labels: str | None,
@@ -59,9 +66,14 @@ def move(
         where = f"to {node or f'zone {zone}'}" if target else "to another node"
         first = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         spec: dict[str, Any] = {"vms": {"names": names}}
-        spec |= {"target": target} if target else {}
-        deadline = _deadline(before, zone_name or "UTC", now=shell.clock.now())
-        more = {"reason": reason, "note": writing.note, "deadline": deadline, "window": window}
+        more = {
+            "target": target,
+            "pin": pin,
+            "reason": reason,
+            "note": writing.note,
+            "deadline": _deadline(before, zone_name or "UTC", now=shell.clock.now()),
+            "window": window,
+        }
         spec |= {key: value for key, value in more.items() if value}
         new = NewIntent(
             kind="MigrationRequest",

@@ -24,8 +24,17 @@ _anyway = click.option(
 )
 
 
+def _chosen(ctx: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> int | None:
+    """The number, if there is one: `list`, `show 3` and `3` are what people type."""
+    rest = words[1:] if words[:1] in (("list",), ("show",)) else words
+    if len(rest) > 1 or words == ("show",):
+        raise click.UsageError("give the number of one pull request", ctx)
+    number: int | None = click.IntRange(min=1)(rest[0], parameter, ctx) if rest else None
+    return number
+
+
 @click.command("pulls")
-@click.argument("number", type=click.IntRange(min=1), required=False)
+@click.argument("number", nargs=-1, metavar="[list | [show] NUMBER]", callback=_chosen)
 @click.option("--all", "everything", is_flag=True, help="Closed and merged ones too.")
 def pulls(number: int | None, everything: bool) -> int:
     """List the open pull requests, or show one with its checks and comments."""

@@ -103,6 +103,9 @@ def judge_vm(
     ]
     if vm not in instances or not instances[vm].node:
         return VmVerdict(rows=tuple(rows))
+    if any(row.refuses for row in _freezes(problem, vm)):  # that keeps what is approved, too
+        others = tuple(item for item in problem.reservations if item.vm != vm)
+        problem = replace(problem, reservations=others)
     plan = make_plan(problem)
     to = next((move.to.node for move in plan.moves if move.vm.namespaced_name == vm), "")
     held = next((hold for hold in plan.holds if hold.vm.namespaced_name == vm), None)

@@ -58,6 +58,20 @@ def test_a_move_becomes_a_pull_request_of_the_person(desk: Desk) -> None:
     assert (commit.author, commit.email) == ("Ann", "ann@example.com")
 
 
+def test_a_pin_is_written_as_the_kind_spells_it(desk: Desk) -> None:
+    assert desk.gitbot("move", "vm/jumpbox", "--away", "--pin", "node").code == 0
+    spec = file(desk, "customapp/move-jumpbox.yaml")["spec"]
+    assert spec == {"vms": {"names": ["jumpbox"]}, "pin": "Node"}
+
+
+@pytest.mark.parametrize("words", [("1",), ("show", "1"), ("list",), ()])
+def test_pull_requests_are_listed_and_shown(desk: Desk, words: tuple[str, ...]) -> None:
+    desk.gitbot("move", "vm/jumpbox", "--away")
+    assert desk.gitbot("pulls", *words).out.startswith("pull request 1 by Ann is open: Move ")
+    for wrong in (("show",), ("show", "1", "2"), ("one",)):
+        assert desk.gitbot("pulls", *wrong).code == 2
+
+
 def test_a_dry_run_shows_file_and_plan_and_writes_nothing(desk: Desk) -> None:
     result = desk.gitbot("move", "jumpbox", "-n", "customapp", "--dry-run")
     assert result.code == 0, result.text

@@ -443,3 +443,11 @@ def test_rules_that_hold_are_one_line_but_for_wide() -> None:
     assert "\n2 rules hold before and after\n" in terminal(diff(broken))
     assert terminal(diff(broken)).count("Required") == 1
     assert terminal(diff(broken), wide=True).count("Required") == 3
+
+
+def test_a_short_plan_says_what_helps_a_vm_that_stays() -> None:
+    helped = replace(HOLD, hint="write pin: Node")
+    (line,) = [
+        row for row in brief(diff(replace(PLAN, holds=(helped,)))).splitlines() if " stays" in row
+    ]
+    assert line.endswith(f"[{HOLD.code}]; write pin: Node")
