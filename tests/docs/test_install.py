@@ -24,7 +24,7 @@ def test_what_can_be_typed_without_github_works_as_typed(tmp_path: Path) -> None
     assert list(walk(PAGE, scratch)) == []
     written = scratch.folder / ".github" / "workflows"
     assert {path.name for path in written.iterdir()} == set(WORKFLOWS)
-    assert f"acme/gitbot/.github/actions/gitbot@{COMMIT}" in (written / "plan.yml").read_text()
+    assert f"uses: acme/gitbot@{COMMIT}" in (written / "plan.yml").read_text()
     assert "mode: Observe" in (scratch.folder / ".gitbot.yaml").read_text()
 
 

@@ -225,6 +225,7 @@ class Runner:
         inside = Path(".github", "actions", "gitbot")
         if not folder.exists():
             shutil.copytree(ROOT / inside, folder / inside)
+            shutil.copy(ROOT / "action.yml", folder)
         return folder
 
     def _variables(self, repository: Repository, run: WorkflowRun) -> dict[str, str]:

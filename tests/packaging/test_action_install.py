@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * INSTALL_SECONDS)]
 
 
 def steps() -> list[dict[str, Any]]:
-    (action,) = read_kubernetes_yaml((ACTION / "action.yml").read_bytes(), "action.yml")
+    (action,) = read_kubernetes_yaml((ROOT / "action.yml").read_bytes(), "action.yml")
     found: list[dict[str, Any]] = action["runs"]["steps"]
     return found
 

@@ -14,7 +14,7 @@ WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
 def steps() -> list[dict[str, Any]]:
     (workflow,) = read_kubernetes_yaml(WORKFLOW.read_bytes(), WORKFLOW.name)
     found = workflow["jobs"]["example"]["steps"]
-    return [step for step in found if step["uses"] == "./.github/actions/gitbot"]
+    return [step for step in found if step["uses"] == "./"]
 
 
 def test_lint_and_check_are_among_them() -> None:

@@ -163,7 +163,7 @@ def test_on_a_terminal_what_is_missing_is_asked_until_it_can_be_used(tmp_path: P
     assert b"found the repository 'acme', expected OWNER/NAME" in shown
     assert shown.count(b"This repository on GitHub") == 2
     workflow = (tmp_path / "new/.github/workflows/plan.yml").read_text()
-    assert f"acme/gitbot/.github/actions/gitbot@{COMMIT}" in workflow
+    assert f"uses: acme/gitbot@{COMMIT}" in workflow
 
 
 def _read(terminal: int) -> bytes:

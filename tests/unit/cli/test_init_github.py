@@ -65,7 +65,7 @@ def test_every_action_is_of_github_or_our_own_and_pinned_by_commit(name: str) ->
     for action in used:
         place, _, commit = action.partition("@")
         assert re.fullmatch(r"[0-9a-f]{40}", commit)
-        ours = "acme/gitbot/.github/actions/gitbot"
+        ours = "acme/gitbot"
         assert place in ("actions/checkout", "actions/upload-artifact", ours)
 
 

@@ -76,11 +76,9 @@ def workflow_files(
     templates: Mapping[str, str], choices: GitHubChoices, *, cluster: str
 ) -> dict[str, str]:
     """Repository path to text of each workflow. `templates` are those that ship with gitbot."""
-    name, _, commit = choices.action.partition("@")
     labels = choices.runs_on.split(",")
-    action = "gitbot/.github/actions/gitbot@"
     words = {
-        f"OWNER/{action}{'0' * 40}": f"{name}/{action.partition('/')[2]}{commit}",
+        f"OWNER/gitbot@{'0' * 40}": choices.action,
         "BRANCH": choices.base_branch,
         "CLUSTER": cluster,
         "RUNNER": labels[0] if len(labels) == 1 else json.dumps(labels),
