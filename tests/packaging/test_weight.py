@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 9_765,
     "audit": 2_262,
     "calendar": 1_693,
-    "cli": 9_741,
+    "cli": 9_749,
     "constraints": 11_700,
     "documents": 2_547,
     "errors": 117,

@@ -65,7 +65,8 @@ def drain(
     its nodes are back.
     """
     if (start is None) != (duration is None):
-        raise UsageError("--start and --for belong together", hint="give both, or neither")
+        more = "--start, such as --start 22:00" if start is None else "--for, such as --for 4h"
+        raise UsageError("--start and --for belong together", hint=f"add {more}")
     from gitbot.workflows.author import NewIntent  # noqa: PLC0415 - keeps --help quick
 
     asked = _NodeChoice.of(node_names(nodes), zone, labels)

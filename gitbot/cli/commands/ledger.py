@@ -39,7 +39,15 @@ _MOVE_COLUMNS = ("vm", "from", "to", "took", "state", "by", "pull request", "why
 _AUDITED = ("author", "approvers", "merger", "pullRequest", "commit", "digest", "migration")
 
 
-@click.group("ledger")
+class _Showing(click.Group):
+    """Takes `ledger --since 30d` as `ledger show --since 30d`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ours = not args or not args[0].startswith("-") or args[0] in ctx.help_option_names
+        return super().parse_args(ctx, args if ours else ["show", *args])
+
+
+@click.group("ledger", cls=_Showing)
 def ledger() -> None:
     """The append-only record on branch gitbot/ledger."""
 

@@ -329,7 +329,8 @@ WRONG = [
     ),
     (("drain", "kni-worker", "--rolling", "²"), "there is no node ²"),
     (("drain", "kni-worker", "--rolling=²"), "'--rolling': '²' is not a valid integer"),
-    (("drain", "kni-worker", "--start", "22:00"), "--start and --for belong together"),
+    (("drain", "kni-worker", "--start", "22:00"), "belong together; add --for, such as --for 4h"),
+    (("drain", "kni-worker", "--for", "4h"), "belong together; add --start, such as --start 22:00"),
     (
         ("drain", "kni-worker", "--start", "9:00", "--for", "2h", "--time-zone", "Europe/Madird"),
         "did you mean Europe/Madrid?",

@@ -112,3 +112,9 @@ def test_lines_of_another_time_are_not_encoded(desk: Desk, counts: Counter[int])
     said = desk.gitbot("ledger", "show", "--since", "2026-11-01T00:00:00Z")
     assert (said.code, said.out) == (0, "no move\n"), said.text
     assert counts == {}
+
+
+def test_options_alone_show_the_ledger(desk: Desk) -> None:
+    shown = desk.gitbot("ledger", "show", "-o", "json")
+    assert desk.gitbot("ledger", "-o", "json") == shown
+    assert desk.gitbot("ledger", "--help").out.startswith("Usage: gitbot ledger [OPTIONS] COMMAND")
