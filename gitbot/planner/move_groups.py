@@ -12,11 +12,20 @@ from gitbot.constraints.moves.migration_state import MigrationState
 from gitbot.constraints.replay.replay import replay
 from gitbot.constraints.rules.companions import Group, kept_together, moving_as_one, pauses
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.ledger.request_id import MigrationRequestId
 from gitbot.model.plan.constraint import RuleConstraint, after_move
 from gitbot.model.plan.diagnosis import ALLOWED_BREACH, TOGETHER, Check, passed, warned
 from gitbot.model.plan.plan import Hold, Move, PlacementPlan, RuleState
-from gitbot.model.plan.problem import HealRule, Pin, PlacementProblem
+from gitbot.model.plan.problem import (
+    HealRule,
+    MoveVms,
+    Pin,
+    PlacementProblem,
+    Request,
+    Target,
+)
 from gitbot.model.progress import PlanningProgress
+from gitbot.model.text.names import IntentRef
 from gitbot.model.text.wording import first_of
 from gitbot.planner.assemble import rule_state
 from gitbot.planner.bounds import as_cut
@@ -24,6 +33,9 @@ from gitbot.planner.search.budget import SearchBudget
 
 MOST_TARGETS = 8
 """Domains that are tried for a group; each takes a whole plan."""
+
+MOST_ASKED = 4
+"""Groups for which a request of their own is tried."""
 
 MOST_FAILED = 32
 """Attempts without a better plan; after so many, only one target of each group is tried."""
@@ -45,6 +57,7 @@ def with_groups(
     occupancy = Instances.of(problem.snapshot).occupancy()
     best, eased, failed = plan, problem, 0
     hints: dict[NamespacedName, str] = {}
+    asked: list[Group] = []
     for number, rule in enumerate(problem.rules):
         held = {hold.vm.namespaced_name for hold in best.holds if hold.asked}
         if not held or rule.members.isdisjoint(held):
@@ -64,7 +77,54 @@ def with_groups(
                 failed += 1
                 if found is not None and not (hints.keys() & group.vms):
                     hints.update(_hints(problem, found, group))
+            else:
+                if (
+                    group.vms & _stuck(best)
+                    and not (hints.keys() & group.vms)
+                    and len(asked) < MOST_ASKED
+                ):
+                    asked.append(group)
+                    hints.update(_asked_first(problem, number, group, make))
     return replace(best, holds=tuple(_hinted(hold, hints) for hold in best.holds))
+
+
+def _stuck(plan: PlacementPlan) -> set[NamespacedName]:
+    found = (hold for hold in plan.holds if hold.asked and hold.code == "no-feasible-node")
+    return {hold.vm.namespaced_name for hold in found}
+
+
+def _asked_first(
+    problem: PlacementProblem,
+    number: int,
+    group: Group,
+    make: Callable[[PlacementProblem], PlacementPlan],
+) -> Iterator[tuple[NamespacedName, str]]:
+    """A request that moves the group as one, if a plan shows that it does.
+
+    It is for a group that a drain would move in parts: node by node, or without VMs elsewhere.
+    """
+    rule, names = problem.rules[number], [vm.name for vm in sorted(group.vms)]
+    (space, *others) = {vm.namespace for vm in group.vms}
+    for value in _targets(problem, group)[:1] if not others else ():
+        ref = IntentRef(kind="MigrationRequest", namespace=space, name="together")
+        goal = MoveVms(
+            request=Request(id=MigrationRequestId.of(ref), intent=ref),
+            vms=tuple(sorted(group.vms)),
+            target=Target(node_selector={group.key: value}),
+            pin=Pin.NODE,
+        )
+        alone = replace(problem, goals=(goal,))
+        rules = list(problem.rules)
+        rules[number] = moving_as_one(rule, group, value)
+        found = make(replace(alone, rules=tuple(rules)))
+        if found.holds or replay(alone, found):
+            continue
+        words = (
+            f"{rule.ref.id} keeps {first_of(names, 4)} together: move them as one first, by a "
+            f"MigrationRequest for all of them with target.nodeSelector {group.key}: {value} and "
+            "pin: Node"
+        )
+        yield from dict.fromkeys(group.vms, words).items()
 
 
 def _targets(problem: PlacementProblem, group: Group) -> list[str]:

@@ -22,9 +22,10 @@ _Circle = tuple[int, str]  # the id of the peers that VMs share, and their domai
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Two or more VMs in one domain, and all nodes by their domains."""
+    """Two or more VMs in one domain of a topology key, and all nodes by their domains."""
 
     vms: frozenset[NamespacedName]
+    key: str
     value: str
     domain_of: dict[str, str]
 
@@ -72,7 +73,8 @@ def _groups(part: AffinityPart, occupancy: Occupancy) -> Iterator[Group]:
     keys = {peers.topology_key for peers in every.values()}
     if len(keys) != 1 or any(peers.fixed for peers in every.values()):
         return
-    column = dict(part.domains.column(keys.pop()))
+    (topology_key,) = keys
+    column = dict(part.domains.column(topology_key))
     places = {vm: {column.get(node) for node in occupancy.get(vm, ())} for vm in part.members}
     single = ((vm, value) for vm, held in places.items() if len(held) == 1 for value in held)
     at = {vm: value for vm, value in single if value is not None}
@@ -85,7 +87,7 @@ def _groups(part: AffinityPart, occupancy: Occupancy) -> Iterator[Group]:
     circles = {key: {*vms, *asked[key]} for key, vms in asking.items() if key in asked}
     several = (found for found in _connected(circles) if len(found[1]) > 1)
     for value, vms in sorted(several, key=lambda found: min(found[1] & part.terms.keys())):
-        yield Group(vms=vms, value=value, domain_of=column)
+        yield Group(vms=vms, key=topology_key, value=value, domain_of=column)
 
 
 def _connected(
