@@ -17,9 +17,8 @@ class LoadFile:
         self._path = path
 
     def read(self, snapshot: ClusterSnapshot) -> ClusterLoad:
-        del snapshot  # the file contains the nodes' names
         try:
-            return read_load(self._path, Path(self._path).read_bytes())
+            return read_load(self._path, Path(self._path).read_bytes(), snapshot.of("Node"))
         except OSError as error:
             return ClusterLoad(missing=(f"no load was read: {self._path}: {error.strerror}",))
         except SnapshotError as error:

@@ -4,7 +4,7 @@ from gitbot.snapshot.decode import decode_object, indented_json, plain_json, pru
 from gitbot.snapshot.followed_rows import EventType, FollowedRows, WatchEvent, read_event
 from gitbot.snapshot.from_objects import HOLD_NAME, belongs, from_objects, from_sorted
 from gitbot.snapshot.list_pages import KindReader, PageEnd
-from gitbot.snapshot.load_file import load_of, read_load
+from gitbot.snapshot.load_file import load_of, node_metrics, read_load
 from gitbot.snapshot.packed_rows import Rows
 from gitbot.snapshot.resources import EVENTS, LISTED, RESOURCES, Resource
 from gitbot.snapshot.snapshot_file import MAX_BYTES, read_files, read_snapshot
@@ -29,6 +29,7 @@ __all__ = [
     "from_sorted",
     "indented_json",
     "load_of",
+    "node_metrics",
     "plain_json",
     "prune",
     "read_event",

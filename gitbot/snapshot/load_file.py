@@ -1,12 +1,22 @@
-"""Measured load as a JSON document: our own kind ClusterLoad, or load-watcher's report."""
+"""Measured load as JSON: our own kind ClusterLoad, load-watcher's report, or NodeMetrics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gitbot.errors import SnapshotError
-from gitbot.model.cluster.load import METRICS, ClusterLoad, LoadValue, hundredths, seconds
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubernetes.quantities import nanos
+from gitbot.model.cluster.load import (
+    METRICS,
+    METRICS_SERVER,
+    PERCENT,
+    ClusterLoad,
+    LoadValue,
+    hundredths,
+    seconds,
+)
 from gitbot.model.text.instants import parse_instant
 from gitbot.model.text.wording import nearest, one_of, shortened
 from gitbot.snapshot.decode import plain_json
@@ -16,13 +26,22 @@ _WATCHED = {"CPU": "cpu", "Memory": "memory"}
 _OPERATORS = ("", "Latest", "AVG")  # later ones win
 
 
-def read_load(file: str, data: bytes) -> ClusterLoad:
-    """The load in a file. Raises SnapshotError that says where, what was found and expected."""
+def read_load(file: str, data: bytes, nodes: Iterable[KubernetesObject] = ()) -> ClusterLoad:
+    """The load in a file. Raises SnapshotError that says where, what was found and expected.
+
+    `nodes` are those of the cluster: NodeMetrics have amounts, and not shares.
+    """
     try:
         document = plain_json(data)
     except SnapshotError as error:
         raise SnapshotError(f"{file}: {error.message}") from error
-    return load_of(file, document)
+    items = document.get("items") if isinstance(document, Mapping) else None
+    if not isinstance(items, list) or document.get("kind") not in ("NodeMetricsList", "List"):
+        return load_of(file, document)
+    try:
+        return ClusterLoad(values=tuple(sorted(node_metrics(items, nodes))))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise SnapshotError(f"{file}: found other items than NodeMetrics: {error!r}") from error
 
 
 def load_of(file: str, document: Any) -> ClusterLoad:
@@ -32,7 +51,8 @@ def load_of(file: str, document: Any) -> ClusterLoad:
         found = document.get("kind") if isinstance(document, Mapping) else document
         raise SnapshotError(
             f"{file}: kind: found {shortened(str(found), 40)!r}, expected {KIND}",
-            hint=f"`gitbot schema {KIND}`, or what load-watcher serves at /watcher",
+            hint=f"`gitbot schema {KIND}`, what load-watcher serves, or NodeMetrics: kubectl get "
+            "nodes.metrics.k8s.io -o json",
         )
     items = document.get("values")
     if not isinstance(items, list):
@@ -115,3 +135,36 @@ def _watched(file: str, document: Mapping[str, Any]) -> Iterator[LoadValue]:
             f"{file}: no metrics: {error!r}",
             hint="expected what load-watcher serves at /watcher: data.NodeMetricsMap.NODE.metrics",
         ) from error
+
+
+def node_metrics(
+    items: Iterable[Mapping[str, Any]], nodes: Iterable[KubernetesObject]
+) -> Iterator[LoadValue]:
+    """NodeMetrics as shares of what the nodes can allocate, as `kubectl top nodes` shows them.
+
+    Raises KeyError, TypeError, AttributeError or ValueError for items of another form.
+    """
+    size = {name_of(node).name: at(node, "status", "allocatable") for node in nodes}
+    for item in items:
+        yield from _used(item, size)
+
+
+def _used(item: Mapping[str, Any], size: Mapping[str, Any]) -> Iterator[LoadValue]:
+    """`window` is the span that CPU was averaged over; it ends at `timestamp`."""
+    node = item["metadata"]["name"]
+    for metric in ("cpu", "memory"):
+        room = nanos((size.get(node) or {}).get(metric) or 0)
+        if room > 0 and metric in item["usage"]:
+            yield LoadValue(
+                node=node,
+                metric=metric,
+                amount=max(0, nanos(item["usage"][metric])) * 100 * PERCENT // room,
+                time=_seconds(item["timestamp"]),
+                source=METRICS_SERVER,
+                query=f"NodeMetrics.usage.{metric} over {item.get('window') or 'an unnamed time'}",
+            )
+
+
+def _seconds(text: str) -> int:
+    """RFC 3339 in UTC; fractions of a second are cut off."""
+    return parse_instant(text.partition(".")[0].rstrip("Z") + "Z")

@@ -88,7 +88,7 @@ def cluster_options(function: F) -> F:
     @click.option(
         "--metrics",
         metavar="FILE",
-        help="Measured load of the nodes (JSON): a ClusterLoad, or what load-watcher serves.",
+        help="Measured load of the nodes (JSON): ClusterLoad, NodeMetrics, or load-watcher's.",
     )
     @click.option(
         "--scheduler-config",
@@ -303,7 +303,8 @@ def load_snapshot(
     if access.metrics:
         from gitbot.snapshot import read_load  # noqa: PLC0415 - msgspec only where used
 
-        return snapshot.with_load(read_load(access.metrics, read_file(access.metrics)))
+        data = read_file(access.metrics)
+        return snapshot.with_load(read_load(access.metrics, data, snapshot.of("Node")))
     return snapshot
 
 

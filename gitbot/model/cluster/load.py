@@ -14,6 +14,8 @@ from functools import cached_property
 from gitbot.model.text.instants import FOREVER
 from gitbot.model.text.wording import counted, first_of, shortened
 
+METRICS_SERVER = "metrics.k8s.io"
+"""The source of values that metrics-server serves."""
 PERCENT = 100  # one percent, in the unit of values
 METRICS: Mapping[str, str] = {
     "cpu": "CPU used",
