@@ -107,6 +107,22 @@ def test_the_chart_makes_the_objects_of_the_base(
     assert found == base
 
 
+def test_with_a_schedule_the_chart_makes_the_cron_job_of_the_component(
+    helm: Helm, tmp_path: Path
+) -> None:
+    found = dict(rendered(helm, "--set", "schedule=*/15 * * * *,rbac.events=false"))
+    base = dict(kustomized(tmp_path / "mine", ["cron", COMPONENTS["rbac.ledgerAnchor"]]))
+    del base["Namespace", "gitbot"]
+    job = found["CronJob", "gitbot"]["spec"]["jobTemplate"]["spec"]
+    assert list(job["template"]["metadata"].pop("annotations")) == ["checksum/configuration"]
+    assert found == base
+    assert ("Deployment", "gitbot") not in found
+    both = helm.template(
+        "--set-file", CONFIGURATION, "--set", "schedule=@hourly,monitoring.enabled=true"
+    )
+    assert (both.returncode != 0, "leave out schedule" in both.stderr) == (True, True)
+
+
 def test_a_new_configuration_replaces_the_pod(helm: Helm) -> None:
     other = ("--set-file", f"configuration={CHART / 'values.yaml'}")
     first, second = (rendered(helm, *more)["Deployment", "gitbot"] for more in ((), other))

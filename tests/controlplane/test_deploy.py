@@ -55,3 +55,23 @@ def test_the_api_server_takes_all_of_it(plane: ControlPlane, overlay: Path, fold
     assert {"clusterrole", "clusterrolebinding", "serviceaccount"} <= kinds
     assert ({"deployment", "networkpolicy", "priorityclass"} <= kinds) is (folder != "deploy/rbac")
     assert ("validatingadmissionpolicy" in kinds) is (folder == "overlay")
+
+
+@pytest.mark.parametrize(
+    ("kustomization", "kind"),
+    [
+        ({"resources": ["../gitbot/deploy"], "components": ["../gitbot/deploy/cron"]}, "cronjob"),
+        ({"resources": ["../gitbot/deploy/fleet"]}, "job"),
+    ],
+)
+def test_the_api_server_takes_jobs(
+    plane: ControlPlane, overlay: Path, kustomization: dict[str, list[str]], kind: str
+) -> None:
+    kubectl(plane, "apply", "-f", str(DEPLOY / "rbac" / "10-namespace.yaml"))
+    kubectl(plane, "label", "namespace", "gitbot", RESTRICTED, "--overwrite")
+    (overlay / "kustomization.yaml").write_text(json.dumps(kustomization))
+    said = kubectl(plane, "apply", "--dry-run=server", "--validate=strict", "-k", str(overlay))
+    lines = [line for line in said.splitlines() if "last-applied-configuration" not in line]
+    assert f"{kind}.batch/gitbot" in said
+    assert "deployment.apps" not in said
+    assert [line for line in lines if "dry run" not in line] == []  # no warning about the pod
