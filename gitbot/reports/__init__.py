@@ -9,7 +9,7 @@ from gitbot.reports.conditions import (
     further_merges,
     merges_after,
 )
-from gitbot.reports.diff import Diff, DiffNode, Preview, placement_diff
+from gitbot.reports.diff import FREEZE_STOPS, Diff, DiffNode, Preview, placement_diff
 from gitbot.reports.finding_formats import explained, json_findings, text
 from gitbot.reports.html.move_chart import VmMove, chart
 from gitbot.reports.html.year_chart import YearAhead
@@ -29,6 +29,7 @@ from gitbot.reports.truncate import Section, cut_markdown, fit
 
 __all__ = [
     "CATALOGUE",
+    "FREEZE_STOPS",
     "REPORTS",
     "Conditions",
     "Diff",

@@ -27,6 +27,7 @@ from gitbot.reports.sentence import sentence
 
 ZONE = "topology.kubernetes.io/zone"
 RULE_BROKEN = "plan/rule-broken"
+FREEZE_STOPS = "check/freeze-stops"
 _NAMED_CODES = 2  # a commit status has 140 characters
 _SKEW = 30  # seconds by which two clocks may differ
 _LED = 3  # previews whose lines are shown
@@ -142,6 +143,8 @@ class Diff:
             return f"{self.state} until about {format_instant(self.waits_until)}"
         if self.merges and self.state in (DiffState.READY, DiffState.WARNING):
             return f"{self.state}, {self.merges}"
+        if self.state is DiffState.NOTHING and self.openings:
+            return "changes only when VMs may move"
         later = [preview.acts for preview in self.previews]
         return (
             f"{self.state}, {first_of(later, 1)}" if self.state is DiffState.LATER else self.state
@@ -348,7 +351,9 @@ def _state(plan: PlacementPlan, findings: tuple[Finding, ...], *, later: bool) -
         return DiffState.BLOCKED
     if any(hold.state is HoldState.WAITS for hold in plan.holds):
         return DiffState.WAITS
-    if not plan.moves and not any(rule.after and not rule.intent.of_vm for rule in plan.rules):
+    stops = any(finding.code == FREEZE_STOPS for finding in findings)
+    broken = any(rule.after and not rule.intent.of_vm for rule in plan.rules)
+    if not plan.moves and not broken and not stops:
         return DiffState.LATER if later else DiffState.NOTHING
     return DiffState.WARNING if Severity.WARNING in severities else DiffState.READY
 

@@ -28,13 +28,13 @@ ROOMS = {
     "ports": 640,
     "published": 2_181,
     "rendering": 347,
-    "reports": 3_466,
+    "reports": 3_472,
     "service": 236,
     "settings": 1_142,
     "simulation": 9_019,
     "snapshot": 2_667,
     "wiring": 1_268,
-    "workflows": 16_985,
+    "workflows": 17_042,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -36,6 +36,7 @@ from gitbot.workflows.check.scope import (
     pull_request_scope,
     whole_tree,
 )
+from gitbot.workflows.check.stopped_moves import stopped_moves
 from gitbot.workflows.check.window_findings import window_findings
 from gitbot.workflows.core.draining_nodes import without_closing_drains
 from gitbot.workflows.core.judged_plan import (
@@ -119,7 +120,14 @@ def _planned_and_judged(
         pull_request=pull_request,
         clock=evidence.clock,
         emptying=evidence.past.emptying,
-        findings=(*without_clockless(known), *compiled, *softer, *more, *stopped),
+        findings=(
+            *without_clockless(known),
+            *compiled,
+            *softer,
+            *more,
+            *stopped,
+            *stopped_moves(scope, problem),
+        ),
         previews=previews,
     )
     return CheckResult(
