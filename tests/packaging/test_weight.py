@@ -15,7 +15,7 @@ ROOMS = {
     "audit": 2_262,
     "calendar": 1_693,
     "cli": 9_750,
-    "constraints": 11_702,
+    "constraints": 11_710,
     "documents": 2_547,
     "errors": 117,
     "execution": 3_608,

@@ -55,8 +55,16 @@ def _start(instances: Instances, instance: Instance, added: Mapping[str, str]) -
         message = f"KubeVirt refuses it: {cause.field}: {cause.message}"
         yield failed("run-strategy", message)
     spec = at(instance.vm or instance.vmi or {}, "spec", default={})
-    if refusal := instances.classes.refusal(at(spec, "template", "spec", default=spec)):
+    spec = at(spec, "template", "spec", default=spec)
+    if refusal := instances.classes.refusal(spec):
         yield failed("priority-class", refusal)
+    attached = [at(each, "multus", "networkName") for each in spec.get("networks") or ()]
+    if names := sorted({str(name) for name in attached if name}):
+        yield warned(
+            "networks",
+            f"a network may need a device that only its NetworkAttachmentDefinition names: "
+            f"{', '.join(names)}; fewer nodes may be feasible",
+        )
     if added:
         pairs = ", ".join(f"{key}={value}" for key, value in sorted(added.items()))
         yield failed(
