@@ -13,7 +13,7 @@ from typing import Any
 
 from gitbot.audit.descheduler import ALL, COMBINED, PREDICTIVE, SCHEDULABLE, Utilization
 from gitbot.documents import read_kubernetes_yaml
-from gitbot.errors import SnapshotError
+from gitbot.errors import InvalidInput, SnapshotError
 from gitbot.kubernetes.objects import at
 from gitbot.kubernetes.selectors import LabelMatcher, parse_selector
 from gitbot.model.cluster.cluster import ClusterSnapshot
@@ -46,10 +46,13 @@ def read_policy(file: str, data: bytes) -> tuple[Utilization, ...]:
     """The LowNodeUtilizations of a DeschedulerPolicy, a ConfigMap with one, or a KubeDescheduler.
 
     Never empty. Raises SnapshotError if the file has none of these, or asks for what is not
-    judged, and InvalidInput if it is not YAML.
+    judged, or is not YAML.
     """
-    objects = list(_objects(read_kubernetes_yaml(data, file)))
-    kinds = [str(at(item, "kind")) for item in objects]
+    try:
+        objects = list(_objects(read_kubernetes_yaml(data, file)))
+    except InvalidInput as error:  # whose exit code means findings
+        raise SnapshotError(error.message, hint=error.hint) from error
+    kinds = [str(at(item, "kind", default="no kind")) for item in objects]
     if not set(kinds) & {_POLICY, _CONFIG_MAP, _OPERATOR}:
         found = ", ".join(kinds) or "no object"
         raise SnapshotError(

@@ -51,6 +51,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
         (SLIDE.replace("LowNode", "HighNode").replace("    plugins", "  plugins"), "HighNode"),
         (SLIDE.replace("v1alpha2", "v1alpha1"), "expected descheduler/v1alpha2"),
         ("kind: KubeDescheduler\nspec: {profiles: [TopologyAndDuplicates]}", "spec.profiles"),
+        ("a: b", "found no kind, expected DeschedulerPolicy"),
+        ("- a", "policy.yaml: "),
+        ("a: [b", "policy.yaml:2:1: not YAML"),
     ],
 )
 def test_a_policy_that_is_not_understood_ends_the_audit(
