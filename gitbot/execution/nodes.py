@@ -255,7 +255,7 @@ def _begins_without_moves(
         for move in record.moves.values()
         if (maintenance.together or move.source == node) and not move.final
     ]
-    empty = set(facts.instances_on(node)) <= maintenance.stays
+    empty = all(set(facts.instances_on(each)) <= maintenance.stays for each in together)
     return is_open and not mine and empty and not _is_stopped(view, approved, record)
 
 

@@ -14,8 +14,9 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.events import NodeChanged, NodeFacts, NodeState
 from gitbot.model.ledger.ledger import node_file
 from gitbot.model.ledger.request_id import OccurrenceId
-from gitbot.model.plan.problem import Limits
+from gitbot.model.plan.problem import Freeze, Limits
 from gitbot.model.text.instants import Interval
+from gitbot.model.text.names import IntentRef
 from tests.doubles.tiny_objects import tiny_node
 from tests.unit.execution.scene import NOW, OCCURRENCE, World, line, move
 
@@ -720,6 +721,23 @@ def test_the_empty_node_waits_for_the_first_move_of_the_others(world: World) -> 
     ]
     assert world.step() == []
     assert states(world) == {}
+
+
+def test_an_empty_node_does_not_go_alone_once_the_moves_of_the_others_have_expired(
+    world: World,
+) -> None:
+    together(world, cordon=True)
+    span = Interval(start=NOW, end=NOW + 3600)
+    world.approved = [
+        replace(item, terms=item.terms.replace(allowed=(span,))) for item in world.approved
+    ]
+    vms = frozenset(NamespacedName(namespace="db", name=name) for name in ("one", "two"))
+    close = IntentRef(kind="FreezeWindow", namespace="", name="close")
+    world.problem["freezes"] = (Freeze(intent=close, vms=vms, times=(span,)),)
+    assert [item for item in world.step() if "expired" in item] == ["1 expired", "2 expired"]
+    world.problem["freezes"] = ()
+    assert world.step() == []
+    assert (states(world), effects(world, "cordon")) == ({}, [])
 
 
 def test_one_failed_move_stops_the_other_nodes_too(world: World) -> None:
