@@ -37,9 +37,8 @@ def wide_morning(seed: int, *, most: int = 8) -> Morning:
     ]
     intents = tuple(_intent(draw, copy.deepcopy(dict(item)), windows) for item in plain.intents)
     added = (*plain.strangers, CLASS, *_limits(draw), *_quotas(draw, vms, share))
-    return replace(
-        plain, nodes=nodes, vms=vms, strangers=added, intents=(*intents, *_company(draw))
-    )
+    intents = (*intents, *_company(draw), *_even(draw))
+    return replace(plain, nodes=nodes, vms=vms, strangers=added, intents=intents)
 
 
 def _node(draw: random.Random, made: dict[str, Any], share: float) -> KubernetesObject:
@@ -248,3 +247,16 @@ def _company(draw: random.Random) -> Iterator[Document]:
         }
         metadata = {"name": "x0", "namespace": draw.choice(("team-0", "team-1"))}
         yield {"apiVersion": API, "kind": "PlacementRule", "metadata": metadata, "spec": spec}
+
+
+def _even(draw: random.Random) -> Iterator[Document]:
+    """A BalanceRule."""
+    if draw.random() < 0.25:
+        spec: dict[str, Any] = {
+            "above": draw.choice((10, 15, 25)),
+            "maxMoves": draw.randint(1, 5),
+        }
+        if draw.random() < 0.3:
+            spec["namespaces"] = ["team-0"]
+        metadata = {"name": "even"}
+        yield {"apiVersion": API, "kind": "BalanceRule", "metadata": metadata, "spec": spec}
