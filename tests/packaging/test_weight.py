@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 533,
     "kubevirt": 3_334,
     "model": 3_745,
-    "planner": 8_092,
+    "planner": 8_099,
     "policy": 4_100,
     "ports": 640,
     "published": 2_181,

@@ -355,20 +355,27 @@ class PlanState:
     def _scattered(self, rule: RuleConstraint, others: Occupancy) -> Iterator[Occupancy]:
         """Where a rule's VMs hold a place: each other VM on all of its possible landings.
 
-        A rule that a free place can break also needs them on one landing each, in every
-        combination; nodes that the rule treats alike count once.
+        A rule that a free place can break also needs them on one landing each, beside moves in
+        flight that wait, run or have ended, in every combination; nodes that the rule treats alike
+        count once.
         """
         known = self.places(rule.members)
         beside = {vm: nodes for vm, nodes in others.items() if vm in rule.members}
         yield {**known, **beside}
         if monotone(rule):
             return
-        alike = [{signature(rule, node): node for node in sorted(beside[vm])} for vm in beside]
-        for landed in islice(product(*(nodes.values() for nodes in alike)), _LANDINGS):
-            yield {
-                **known,
-                **{vm: frozenset({node}) for vm, node in zip(beside, landed, strict=True)},
-            }
+        flying = [vm for vm in self.transit.moving if vm in rule.members and vm not in beside]
+        every = {vm: self._stages(vm) for vm in sorted(flying)}
+        for vm, nodes in beside.items():
+            alike = {signature(rule, node): node for node in sorted(nodes)}
+            every[vm] = [frozenset({node}) for node in alike.values()]
+        for places in islice(product(*every.values()), _LANDINGS):
+            yield {**known, **dict(zip(every, places, strict=True))}
+
+    def _stages(self, vm: NamespacedName) -> list[frozenset[str]]:
+        """The places of a VM in flight while its move waits, runs or has ended."""
+        held, (source, target) = self.occupancy[vm], self.transit.moving[vm]
+        return [held - {target}, held, after_move(held, source, target)]
 
     def refusals(self, vm: NamespacedName, wish: TargetPolicy) -> tuple[NodeReasons, ...]:
         """Why each node refuses the wish, sorted by node; leaves out nodes that accept it."""
