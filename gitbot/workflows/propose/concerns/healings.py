@@ -9,6 +9,7 @@ from gitbot.constraints.rules.broken_terms import broken_terms
 from gitbot.constraints.rules.vm_spec_rules import own_rules
 from gitbot.execution.request_records import last_moved
 from gitbot.intents import KINDS, Healing
+from gitbot.intents.compile import RequestHistory
 from gitbot.model.ledger.request_id import HealId
 from gitbot.model.plan.constraint import Breach, RuleConstraint
 from gitbot.model.plan.problem import HealRule, Request
@@ -33,16 +34,17 @@ def heals(sources: ConcernSources) -> list[Concern]:
 def heals_of_intents(sources: ConcernSources) -> list[Concern]:
     concerns = []
     instances = Instances.of(sources.problem.snapshot)
+    past: RequestHistory | None = None  # reads the whole ledger: once, and only for a broken rule
     for intent, healing in sources.base.healing_rules():
         breaches = breaches_of(sources, intent.ref, required=healing.required)
         planned = HealId.of(intent.ref)
         if not breaches or healing.heal == "Report" or _heal_in_flight(sources, planned):
             continue
-        if sources.now < _last_move(sources, planned) + healing.every:
+        if healing.every and sources.now < _last_move(sources, planned) + healing.every:
             continue
         request = numbered(sources, Request(id=planned, intent=intent.ref))
         seen = sorted((breach.key, breach.amount) for breach in breaches)
-        past = request_history(sources.ledger, sources.cluster)
+        past = past or request_history(sources.ledger, sources.cluster)
         concerns.append(
             Concern(
                 name=heal_concern(intent.ref),
