@@ -164,15 +164,11 @@ def _read_file(path: str, data: bytes, places: list[ClusterPlace]) -> _ReadFile:
             names.append(place.name)
         clusters += [made] if made is not None else []
         found.extend(report.findings)
-    named = tuple(names) or ((_stem(path),) if found else ())
+    # a file without a readable name may be about the cluster that it is called after
+    named = tuple(names) or ((path.rpartition("/")[2].rpartition(".")[0],) if found else ())
     return _ReadFile(
         names=named, twins=tuple(twins), clusters=tuple(clusters), findings=tuple(found)
     )
-
-
-def _stem(path: str) -> str:
-    """The name of the cluster that a file without a readable name may be about."""
-    return path.rpartition("/")[2].rpartition(".")[0]
 
 
 def _wrong_ending(path: str) -> Finding | None:

@@ -13,6 +13,8 @@ ID = re.compile(r"(request|drain|return|heal|observed)/")
 FOREIGN = ("adapters", "simulation")
 # What these modules cut at "/" is not an id.
 NO_IDS = {
+    "calendar/ics_zones.py": "names of time zones",
+    "settings/cluster_files.py": "paths of files",
     "cli/commands/describe.py": "TYPE/NAME, as a person types it",
     "cli/commands/get.py": "TYPE/NAME, as a person types it",
     "cli/commands/wait.py": "node/NAME, as a person types it",
