@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_667,
     "wiring": 1_268,
-    "workflows": 17_042,
+    "workflows": 17_049,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -212,10 +212,15 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         movers=movers_beside(seen, nodes),
         lost=lost_now(seen, nodes),
         not_applied=not_applied(seen, shell.cluster_name),
-        not_planned=wishes if seen.unread else (*wishes, *unhealed(shell, seen, pulls)),
+        not_planned=wishes if seen.unread else _waiting(wishes, unhealed(shell, seen, pulls)),
         not_read=seen.unread,
         zone=seen.base.revision.zone or "UTC",
     )
+
+
+def _waiting(wishes: Iterable[NotPlanned], broken: Iterable[NotPlanned]) -> tuple[NotPlanned, ...]:
+    """A line a request; of a broken rule the one that also says what is broken."""
+    return tuple({item.request: item for item in (*wishes, *broken)}.values())
 
 
 def _refused(
