@@ -2,7 +2,8 @@
 
 Each tier prints how long it took. A tier that needs something absent is skipped with one line;
 with --require all a skip is a failure. Tiers that mostly wait, for servers and for time to pass,
-run beside those that compute; what they print follows when they end.
+run beside those that compute; what they print follows when they end. The last lines say again what
+failed, and why: a log that is cut keeps its end.
 
 The gate (--require all) and `make coverage` (--require fast) also count which lines tests reach,
 and fail below the bound in pyproject.toml. Counting makes the tests of the rooms take half as
@@ -16,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +34,7 @@ MANY = min(os.cpu_count() or 1, 8) + 1
 """Workers of the tiers that compute: some of their tests wait for programs that they start."""
 APART = ("slow", "field", "oracle", "controlplane", "forge", "browser", "long")
 DATA = "{data}"  # stands for what --data says
+REASON = 12  # lines of a failure that the last lines repeat
 FAST = " and ".join(f"not {marker}" for marker in APART)
 COUNTED = "tests/unit"
 """Coverage counts what the tests of the rooms reach, in a run of their own. Laws, contracts, pages
@@ -176,44 +179,58 @@ def environment() -> dict[str, str]:
     return {**kept, "KUBECONFIG": "/nonexistent", "NO_COLOR": "1"}
 
 
-def execute(command: tuple[str, ...], out: IO[str] | None = None) -> bool:
-    """Output goes to ours if `out` is None."""
-    finished = subprocess.run(
-        command, cwd=ROOT, env=environment(), stdout=out, stderr=out, check=False
-    )
-    if finished.returncode != 0:
-        print(f"FAILED: {' '.join(command)}", file=out, flush=True)
-    return finished.returncode == 0
+def execute(command: tuple[str, ...], out: IO[str] | None = None) -> list[str]:
+    """Run it; what failed, each with its reason. Output goes to ours if `out` is None."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.xml")
+        asked = (*command, f"--junitxml={report}") if "pytest" in command else command
+        finished = subprocess.run(
+            asked, cwd=ROOT, env=environment(), stdout=out, stderr=out, check=False
+        )
+        if finished.returncode == 0:
+            return []
+        said = f"FAILED: {' '.join(command)}"
+        print(said, file=out, flush=True)
+        return [said, *failures(report)]
 
 
-def run(tier: Tier, out: IO[str] | None = None) -> bool:
+def failures(report: Path) -> Iterator[str]:
+    """The tests of a JUnit report that did not pass: name and the first lines of the reason."""
+    if not report.exists():  # the run ended before its report, which its output shows
+        return
+    for case in ET.parse(report).iter("testcase"):
+        for fault in (*case.findall("failure"), *case.findall("error")):
+            reason = fault.get("message", "").splitlines()[:REASON]
+            yield "\n  ".join([f"{case.get('classname')}::{case.get('name')}", *reason])
+
+
+def run(tier: Tier, out: IO[str] | None = None) -> list[str]:
     started = time.monotonic()
-    passed = [execute(command, out) for command in tier.commands]
+    failed = [said for command in tier.commands for said in execute(command, out)]
     print(f"tier {tier.name}: {time.monotonic() - started:.0f} s", file=out, flush=True)
-    return all(passed)
+    return failed
 
 
-def run_beside(tier: Tier) -> tuple[bool, str]:
-    """Whether it passed, and what it printed."""
+def run_beside(tier: Tier) -> tuple[list[str], str]:
+    """What failed, and what it printed."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out:
-        good = run(tier, out)
+        failed = run(tier, out)
         out.seek(0)
-        return good, out.read()
+        return failed, out.read()
 
 
-def run_all(tiers: Sequence[Tier]) -> bool:
+def run_all(tiers: Sequence[Tier]) -> list[str]:
     beside = [tier for tier in tiers if tier.waits]
     if len(beside) == len(tiers):
-        passed = [run(tier) for tier in tiers]
-        return all(passed)
+        return [said for tier in tiers for said in run(tier)]
     with ThreadPoolExecutor(max_workers=1) as second:
         running = [second.submit(run_beside, tier) for tier in beside]
-        passed = [run(tier) for tier in tiers if not tier.waits]
+        failed = [said for tier in tiers if not tier.waits for said in run(tier)]
         for future in running:
-            good, text = future.result()
+            late, text = future.result()
             print(text, end="", flush=True)
-            passed.append(good)
-    return all(passed)
+            failed += late
+    return failed
 
 
 def is_required(tier: Tier, require: str) -> bool:
@@ -226,7 +243,7 @@ def ready(tier: Tier, require: str) -> tuple[bool, bool]:
     if missing:
         print(f"tier {tier.name}: skipped, {missing}", flush=True)
         return False, not is_required(tier, require)
-    made = all(execute(command) for command in tier.prepare)
+    made = not any(execute(command) for command in tier.prepare)
     return made, made
 
 
@@ -248,8 +265,9 @@ def main(arguments: Sequence[str]) -> int:
         can, fine = ready(tier, options.require)
         tiers += [as_asked(tier, require=options.require, data=options.data)] if can else []
         good = good and fine
-    good = run_all(tiers) and good
-    print("all tiers passed" if good else "SOME CHECKS FAILED", flush=True)
+    failed = run_all(tiers)
+    good = good and not failed
+    print("\n".join([*failed, "all tiers passed" if good else "SOME CHECKS FAILED"]), flush=True)
     return 0 if good else 1
 
 

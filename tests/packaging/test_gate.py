@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.tiers import TIERS, Tier, as_asked
+from tests.tiers import TIERS, Tier, as_asked, execute, pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 (FAST,) = (tier for tier in TIERS if tier.name == "fast")
@@ -33,3 +33,18 @@ def test_no_other_tier_changes() -> None:
     for tier in TIERS:
         if tier is not FAST:
             assert as_asked(tier, require="all", data="{data}") == tier
+
+
+def test_what_failed_is_said_with_its_reason(tmp_path: Path) -> None:
+    bad = tmp_path / "test_sums.py"
+    bad.write_text("def test_sum() -> None:\n    assert [1 + 1] == [3]\n", "utf-8")
+    command = (*pytest(workers=0), "--rootdir", str(tmp_path), str(bad))
+    with (tmp_path / "output").open("w", encoding="utf-8") as out:
+        said, failure = execute(command, out)
+    assert said == f"FAILED: {' '.join(command)}"
+    assert failure.splitlines()[:2] == ["test_sums::test_sum", "  assert [2] == [3]"]
+    assert f"{said}\n" in (tmp_path / "output").read_text("utf-8")
+
+
+def test_what_passed_is_not_said() -> None:
+    assert execute(("true",)) == []
