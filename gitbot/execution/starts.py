@@ -236,7 +236,7 @@ def _wait(
     move, approved, record = candidate.move, candidate.approved, candidate.record
     waits = partial(_waiting, candidate)
     if (approved.id, move.group) in draft.blocked:
-        return waits("its group no longer passes the checks and is proposed again")
+        return waits("its group no longer passes the checks and needs a new plan")
     starts = next_start(view, approved, move, candidate.request)
     if starts is not None and starts > view.now:
         return waits(_closed(view, move, starts), starts, opens=True)

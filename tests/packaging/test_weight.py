@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 9_765,
     "audit": 2_265,
     "calendar": 1_693,
-    "cli": 9_750,
+    "cli": 9_753,
     "constraints": 11_710,
     "documents": 2_547,
     "errors": 117,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_667,
     "wiring": 1_268,
-    "workflows": 17_049,
+    "workflows": 17_105,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -15,6 +15,7 @@ from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import first_of
 
 if TYPE_CHECKING:
+    from gitbot.execution.executor_types import OutdatedGroup
     from gitbot.workflows.apply import ApplyResult
 
 _NAMED = 8
@@ -151,15 +152,17 @@ def standing(result: ApplyResult) -> list[str]:
     return lines + [f"not allowed: {text}" for text in result.not_allowed]
 
 
+def _group(item: OutdatedGroup) -> str:
+    """Most groups have the name of their request."""
+    return item.group if item.group == item.request else f"{item.group} of {item.request}"
+
+
 def _lines(result: ApplyResult) -> list[str]:
     lines = [f"{count} {state}" for state, count in result.states.items()]
     nodes = grouped((item.did, item.node) for item in result.nodes)
     lines += [f"{did}: {first_of(names, _NAMED)}" for did, names in nodes.items()]
     lines += standing(result)
-    lines += [
-        f"proposed again: {item.group} of {item.request}: {item.reasons[0]}"
-        for item in result.stale
-    ]
+    lines += [f"needs a new plan: {_group(item)}: {item.reasons[0]}" for item in result.stale]
     if result.in_flight:
         lines.append(f"{result.in_flight} running; run again to follow them")
     if result.stop:

@@ -33,7 +33,7 @@ from gitbot.workflows.core.stop_conditions import (
     observe_mode_reason,
 )
 from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
-from gitbot.workflows.propose import Away, away_from_home, has_unproposed, not_planned, unhealed
+from gitbot.workflows.propose import Away, away_from_home, not_planned, unhealed, unproposed
 
 _FAILED = (RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED)
 RECENT = 86_400  # seconds for which a finished request stays on the list
@@ -183,6 +183,7 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
     away = away_from_home(seen, pulls, shell.plan_soon)
     approved = seen.approvals.approved
     nodes = maintenance(seen, records, away, apply=apply_command(seen))
+    replan = _commands_for_new_plans(shell, seen, pulls, wishes)
     return StatusResult(
         cluster=shell.cluster_name,
         now=seen.now,
@@ -193,8 +194,8 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         broken_files=seen.base.revision.broken,
         stops=stop_lines(seen, broken=readable.broken is not None),
         requests=tuple(
-            _request(seen, record)
-            for record in records.values()
+            _request(seen, record, replan.get(name))
+            for name, record in records.items()
             if not record.finished or seen.now - record.changed_at <= RECENT
         ),
         nodes=nodes,
@@ -228,7 +229,7 @@ def _refused(
 ) -> tuple[str, ...]:
     """Each merge that approved nothing, with the command that proposes again what is still due."""
     refused = seen.approvals.refused
-    due = refused and not seen.unread and has_unproposed(shell, seen, pulls)
+    due = refused and not seen.unread and unproposed(shell, seen, pulls)
     then = "; next: gitbot propose" if due else ""
     return tuple(f"pull request {item.pull_request}: {item.reason}{then}" for item in refused)
 
@@ -270,7 +271,8 @@ def _only(
     branch = concern_branch(whole.cluster, concern_of(known) if known is not None else "")
     one = replace(
         whole,
-        requests=(_request(seen, record),) if record is not None else (),
+        requests=tuple(item for item in whole.requests if item.record.id == known)
+        or ((_request(seen, record),) if record is not None else ()),
         nodes={
             occurrence: nodes
             for occurrence, nodes in whole.nodes.items()
@@ -300,23 +302,53 @@ def _only(
     return one
 
 
-def _request(seen: CurrentState, record: RequestRecord) -> RequestStatus:
+def _commands_for_new_plans(
+    shell: RunContext,
+    seen: CurrentState,
+    pulls: tuple[PullRequest, ...],
+    wishes: tuple[NotPlanned, ...],
+) -> Mapping[RequestId, str]:
+    """What a person types for each request whose plan no longer passes the checks.
+
+    "" while its new plan waits in a pull request, or while its opening is not announced.
+    """
+    stale = {item.request for item in seen.steps.stale}
+    if not stale:
+        return {}
+    due = unproposed(shell, seen, pulls)
+    told = {wish.request.planned: wish.next_command for wish in wishes}
+    return {
+        name: told.get(name.planned, "gitbot propose" if name.planned in due else "")
+        for name in stale
+    }
+
+
+def _request(seen: CurrentState, record: RequestRecord, replan: str | None = None) -> RequestStatus:
+    """`replan` is the command for a plan that no longer passes the checks; None for any other."""
     waiting = {item.move: item for item in seen.steps.waiting if item.request == record.id}
-    moves = tuple(_move(move, waiting.get(number)) for number, move in sorted(record.moves.items()))
-    return RequestStatus(record=record, moves=moves, next_command=_next(seen, record))
+    refused = {
+        item.group: item.reasons[0] for item in seen.steps.stale if item.request == record.id
+    }
+    moves = tuple(
+        _move(move, waiting.get(number), refused.get(move.group, ""))
+        for number, move in sorted(record.moves.items())
+    )
+    return RequestStatus(record=record, moves=moves, next_command=_next(seen, record, replan))
 
 
-def _move(record: MoveRecord, waiting: Waiting | None) -> MoveStatus:
+def _move(record: MoveRecord, waiting: Waiting | None, refused: str) -> MoveStatus:
+    """`refused`: why its group no longer passes the checks; "" if it does."""
     if waiting is None:
         return MoveStatus(record=record)
-    return MoveStatus(record=record, waits=waiting.reason, until=waiting.until)
+    waits = f"{waiting.reason}: {refused}" if refused else waiting.reason
+    return MoveStatus(record=record, waits=waits, until=waiting.until)
 
 
-def _next(seen: CurrentState, record: RequestRecord) -> str:
+def _next(seen: CurrentState, record: RequestRecord, replan: str | None) -> str:
     if seen.stop and not record.finished:
         return seen.standstill.next_command if seen.standstill else ""
-    if any(item.request == record.id for item in seen.steps.stale):
-        return "gitbot propose"
+    if replan is not None:
+        return replan
     if any(_lacks_right(move) for move in record.moves.values()):
         return "gitbot doctor"
     if not record.finished and _is_in_stopped_folder(seen, record):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gitbot.execution.executor_types import Approved
 from gitbot.execution.ledger_folds import BUSY, fold_nodes, occurrences_of
-from gitbot.execution.request_records import RequestRecord, fold_requests
+from gitbot.execution.request_records import MoveRecord, RequestRecord, fold_requests
 from gitbot.intents.compile import RequestHistory
 from gitbot.model.ledger.events import MoveApproved, MoveState, NodeState
 from gitbot.model.ledger.ledger import Ledger
@@ -102,7 +102,11 @@ def reservations(
     *,
     but: Iterable[RequestId] = (),
 ) -> tuple[Reservation, ...]:
-    """Places that approved, unfinished requests take, except those of the planned ids in `but`."""
+    """Places that approved, unfinished requests take, except those of the planned ids in `but`.
+
+    A held move takes none: it starts only after a new plan, or if it fits again by itself. Its
+    place would keep others from mending what holds it.
+    """
     skipped = set(but)
     found = []
     for item in approved:
@@ -119,7 +123,7 @@ def reservations(
                 pull_request=item.approval.pull_request,
             )
             for move in item.moves
-            if (not known[move.id].final if move.id in known else not record.cancelled)
+            if (_takes_place(known[move.id]) if move.id in known else not record.cancelled)
         ]
     return tuple(sorted(found, key=lambda place: (place.vm, place.request)))
 
@@ -143,6 +147,10 @@ def reservations_from_ledger(
         )
         for name, record in records.items()
         for number, move in record.moves.items()
-        if not move.final and move.to
+        if _takes_place(move) and move.to
     ]
     return tuple(sorted(found, key=lambda place: (place.vm, place.request)))
+
+
+def _takes_place(move: MoveRecord) -> bool:
+    return not move.final and move.state is not MoveState.HELD

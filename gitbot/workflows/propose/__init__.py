@@ -3,9 +3,8 @@
 `propose` looks at the cluster, finds the concerns (`concerns/`: drains, returns, healings,
 requests, unfinished rests), plans each alone, and opens, renews or closes its pull request.
 `check_proposal` plans one of these again, `not_planned` lists the requests without an approved plan
-for `status`, `unhealed` broken rules without a proposal, `has_unproposed` says whether `propose`
-has something to do, `away_from_home` lists the VMs that a maintenance moved away; none of them
-writes.
+for `status`, `unhealed` broken rules without a proposal, `unproposed` what `propose` would
+plan, `away_from_home` lists the VMs that a maintenance moved away; none of them writes.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from gitbot.workflows.propose.concerns import (
 from gitbot.workflows.propose.run import (
     ProposeResult,
     check_proposal,
-    has_unproposed,
     not_planned,
     propose,
     unhealed,
+    unproposed,
 )
 
 __all__ = [
@@ -36,9 +35,9 @@ __all__ = [
     "check_proposal",
     "concern_name",
     "ended_at",
-    "has_unproposed",
     "heal_concern",
     "not_planned",
     "propose",
     "unhealed",
+    "unproposed",
 ]

@@ -516,6 +516,8 @@ def unhealed(
         elif left > 0:
             told = format_duration(left)
             then, command = f"gitbot proposes its healing if that lasts {told} more", "gitbot plan"
+        elif why := _why_no_plan(shell, seen, sources, concern):
+            then, command = why, "gitbot plan"
         broken = breaches_of(sources, concern.intent, required=not concern.soft)[0].message
         found.append(
             NotPlanned(
@@ -525,14 +527,29 @@ def unhealed(
     return tuple(found)
 
 
-def has_unproposed(shell: RunContext, seen: CurrentState, pulls: tuple[PullRequest, ...]) -> bool:
-    """Whether `gitbot propose` finds a concern without an open pull request and can plan it."""
-    branches = {pull.branch for pull in pulls}
-    names = [item.name for item in find_concerns(ConcernSources.of(seen))]
-    return any(
-        concern_branch(shell.cluster_name, name) not in branches
-        and not fold_concern(seen.ledger, cluster=shell.cluster_name, concern=name).no_plan
-        for name in names
+def _why_no_plan(
+    shell: RunContext, seen: CurrentState, sources: ConcernSources, concern: Concern
+) -> str:
+    """Why `gitbot propose` finds no plan now; "" if it finds one."""
+    try:
+        return no_plan(judge_concern(seen.base, sources, concern, shell.plan_soon))
+    except LimitExceeded as error:
+        return error.message
+
+
+def unproposed(
+    shell: RunContext, seen: CurrentState, pulls: tuple[PullRequest, ...]
+) -> frozenset[RequestId]:
+    """Planned ids of the concerns that have no open pull request, and that time was no limit for.
+
+    `gitbot propose` plans them.
+    """
+    branches, cluster = {pull.branch for pull in pulls}, shell.cluster_name
+    return frozenset(
+        item.goal.request.id.planned
+        for item in find_concerns(ConcernSources.of(seen))
+        if concern_branch(cluster, item.name) not in branches
+        and not fold_concern(seen.ledger, cluster=cluster, concern=item.name).no_plan
     )
 
 

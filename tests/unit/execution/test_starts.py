@@ -113,7 +113,7 @@ NO_DEVICES = (
     "node live before"
 )
 REASONS = [
-    (blocked, "its group no longer passes the checks and is proposed again", 0, False),
+    (blocked, "its group no longer passes the checks and needs a new plan", 0, False),
     (stopped, "stopped: lunch", 0, False),
     (paused, "ask ann", 0, False),
     (closed, "outside its allowed time", NOW + 60, False),
@@ -326,7 +326,7 @@ def test_what_the_checks_refuse_first_is_held_with_its_group_and_the_rest_starts
     assert world.event("held").attempt == 0, "nothing was tried"
     assert waiting(world) == [
         (1, "c is full", 0, False),
-        (2, "its group no longer passes the checks and is proposed again", 0, False),
+        (2, "its group no longer passes the checks and needs a new plan", 0, False),
     ]
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gitbot.cli.shared.status_page import table
 from gitbot.execution.ledger_folds import occurrences_of
 from gitbot.model.ledger.events import MoveApproved, MoveChanged
 from gitbot.model.text.instants import parse_instant
@@ -10,7 +11,7 @@ from gitbot.workflows.ask import status
 from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import reconcile
-from tests.doubles.intents import HEAD
+from tests.doubles.intents import HEAD, RULE
 from tests.doubles.trouble import by_hand, restart_machine
 from tests.unit.workflows.story import CLUSTER, Story
 
@@ -346,3 +347,53 @@ def test_two_bots_create_each_migration_once() -> None:
     effects = [e.migration for e in events if isinstance(e, MoveChanged) and e.state == "intended"]
     assert len(effects) == len(set(effects)) > 0
     assert not story.pulls()
+
+
+def held_by_a_rule() -> Story:
+    """Both fast nodes but one leave at the opening, and a rule comes that wants three zones."""
+    story = Story.begin()
+    story.open(rack=window().replace("kni-worker, kni-worker2", "kni-worker5, kni-worker6"))
+    publish(story.shell, number=1)
+    story.merge(1)
+    reconcile(story.shell)
+    story.commit(db=RULE)
+    return story
+
+
+def test_held_moves_do_not_keep_the_place_that_heals_the_rule() -> None:
+    story = held_by_a_rule()
+    reconcile(story.shell)
+    assert story.states(DRAIN)[-1].endswith("held")
+    reconcile(story.shell)
+    (pull,) = story.pulls()
+    assert "Heal customapp/mssql2016" in pull.title
+    story.merge(pull.number)
+    reconcile(story.shell)
+    assert story.databases() == ["kni-worker2", "kni-worker4", "kni-worker6"]
+
+
+def test_status_names_no_propose_that_stays_silent() -> None:
+    story = held_by_a_rule()
+    reconcile(story.shell)
+    reconcile(story.shell)
+    story.merge()
+    reconcile(story.shell)
+    page = table(status(story.shell))
+    assert "needs a new plan: move 2 of customapp/mssql2016v9r9z" in page
+    assert "next: gitbot" not in page  # the opening is not announced yet
+    at(story, START - 3 * 86_400)
+    assert all(item.did_nothing for item in propose(story.shell).concerns)
+    page = table(status(story.shell))
+    assert "gitbot propose" not in page
+    assert "next: gitbot explain --window rack" in page
+
+
+def test_healing_that_has_no_plan_is_not_due_in_the_next_pass() -> None:
+    story = Story.begin(db=RULE)
+    for node in ("kni-worker", "kni-worker2"):
+        story.cluster.cordon(node)
+    story.cluster.settle()
+    assert all(item.did_nothing for item in propose(story.shell).concerns)
+    page = table(status(story.shell))
+    assert "no free zone" in page
+    assert "gitbot propose" not in page
