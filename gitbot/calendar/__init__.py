@@ -18,7 +18,7 @@ from gitbot.calendar.schedule import (
     occurrences,
 )
 from gitbot.calendar.schedule_checks import Problem, check_schedule
-from gitbot.calendar.spoken import spoken_duration, spoken_time, time_in_full
+from gitbot.calendar.spoken import spoken_duration, spoken_past, spoken_time, time_in_full
 from gitbot.calendar.time_formats import (
     DURATION,
     duration,
@@ -63,6 +63,7 @@ __all__ = [
     "resolve",
     "span_words",
     "spoken_duration",
+    "spoken_past",
     "spoken_time",
     "time_in_full",
     "zone",

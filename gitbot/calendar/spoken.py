@@ -22,11 +22,14 @@ _TIME = re.compile(
     r"(?:(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9]))?)?"
     r"\s*(?P<half>[ap]m)?)?"
 )
+_PAST = re.compile(_TIME.pattern.replace("today|tonight|tomorrow|", "today|yesterday|"))
+_PERIOD = re.compile(r"(?P<which>this|last) (?P<unit>week|month|year)")
 _DURATION = re.compile(
     r"(?:([0-9]{1,4})w)?(?:([0-9]{1,4})d)?(?:([0-9]{1,5})h)?(?:([0-9]{1,6})m(?:in)?)?"
     r"(?:([0-9]{1,7})s)?"
 )
 _EXPECTED = "a time such as 22:00, 10pm, tonight, Sat 22:00, 2026-12-06 22:00 or in 2h"
+_EXPECTED_PAST = "a time such as 30d, yesterday, last month, 2026-11-01 or 2026-11-01 22:00"
 
 
 def spoken_duration(text: str) -> int:
@@ -55,6 +58,52 @@ def spoken_time(text: str, zone: str, *, now: int) -> int:
     if kind is LocalKind.SKIPPED:
         raise Refusal("time", f"a time that exists in {zone}", "its clocks skip that hour")
     return seconds
+
+
+def spoken_past(text: str, zone: str, *, now: int) -> int:
+    """Seconds UTC of a time that is over: `30d`, `yesterday 18:00`, `last month`, `2026-11-01`.
+
+    A day without a time, a week and a month are their beginning. Raises Refusal.
+    """
+    words = " ".join(text.split())
+    if re.fullmatch(INSTANT, words):
+        return instant(words)
+    here = clock_time(now, checked(zone))
+    if found := _PERIOD.fullmatch(words.lower()):
+        begins = _period(found["unit"], here.date(), back=found["which"] == "last")
+        return resolve(datetime.combine(begins, time()), zone)[0]
+    found = _PAST.fullmatch(words.lower())
+    try:
+        if found is None or not words or found["day"] in ("tonight", "tomorrow"):
+            return now - spoken_duration(words.removesuffix(" ago"))
+        clock = _clock(found) if found["hour"] else (0, 0, 0)
+        day = _past_day(found["day"], here, clock)
+    except Refusal as error:
+        raise Refusal("time", _EXPECTED_PAST, "times without a zone are the cluster's") from error
+    return resolve(datetime.combine(day, time(*clock)), zone)[0]
+
+
+def _period(unit: str, today: date, *, back: bool) -> date:
+    """The first day of this week, month or year, or of the one before."""
+    match unit:
+        case "week":
+            return today - timedelta(days=today.weekday() + 7 * back)
+        case "month":
+            first = today.replace(day=1)
+            return (first - timedelta(days=1)).replace(day=1) if back else first
+    return date(today.year - back, 1, 1)
+
+
+def _past_day(text: str | None, here: datetime, clock: tuple[int, int, int]) -> date:
+    match text:
+        case "yesterday":
+            return here.date() - timedelta(days=1)
+        case None:  # the last time that the clock showed this
+            return _day(None, here, clock) - timedelta(days=1)
+        case "today":
+            return here.date()
+    day = _day(text, here, clock)
+    return day if text[0].isdigit() else day - timedelta(days=7)
 
 
 def time_in_full(seconds: int, zone: str, *, now: int) -> str:

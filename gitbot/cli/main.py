@@ -396,7 +396,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "keep-together": ("gitbot keep-together vm/web vm/cache -n shop --nodes",),
     "ledger": (
-        "gitbot ledger show --since 2026-10-01T00:00:00Z --vm customapp/jumpbox -o csv",
+        'gitbot ledger show --since "last month" --until "this month"',
+        "gitbot ledger show --since 2026-10-01 --vm customapp/jumpbox -o csv",
         "gitbot ledger verify",
         "gitbot ledger adopt --former prod",
         "gitbot ledger prove request/customapp/jumpbox",

@@ -16,7 +16,7 @@ from gitbot.cli.shared.options import (
     now_option,
     output_option,
     read_file,
-    read_since,
+    read_past,
     scope_options,
     without_gc,
 )
@@ -43,7 +43,7 @@ _TALK = ("table", "wide")
     "--since",
     default="",
     metavar="TIME",
-    help="Leave out what is known to be older: a time, or a duration such as P7D.",
+    help="Leave out what is known to be older: 7d, last month, 2026-11-01.",
 )
 @click.option("--cluster", default="", metavar="NAME", help="Which cluster of the configuration.")
 @click.option(
@@ -100,7 +100,7 @@ def audit(
     from gitbot.cli.commands.manifests import manifests_of  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.audit import run_audit  # noqa: PLC0415
 
-    query, human = _query(scope, rule, since, now), output in _TALK
+    human = output in _TALK
     with stages("reading the repository") as progress, without_gc():
         grounds = grounds_of(
             access,
@@ -119,7 +119,7 @@ def audit(
             revision=grounds.revision,
             ledger=grounds.ledger,
             manifests=manifests,
-            query=query,
+            query=_query(scope, rule, since, now, grounds),
             load=_load(grounds, descheduler, now, asked=load),
         )
     _show(result, output, rule, scope, grounds)
@@ -156,10 +156,11 @@ def _must_be_known(rule: str, grounds: RepositoryContext) -> None:
         raise UsageError(f"--rule: there is no intent and no finding {rule}", hint=hint)
 
 
-def _query(scope: Scope, rule: str, since: str, now: int) -> AuditQuery:
+def _query(scope: Scope, rule: str, since: str, now: int, grounds: RepositoryContext) -> AuditQuery:
     from gitbot.workflows.audit import AuditQuery  # noqa: PLC0415 - keeps --help quick
 
-    begin = read_since(since, now) if since else 0
+    zone = grounds.revision.zone if grounds.revision is not None else None
+    begin = read_past("--since", since, zone or "UTC", now=now) if since else 0
     return AuditQuery(namespace=scope.namespace, labels=scope.labels, rule=rule, since=begin)
 
 

@@ -15,7 +15,7 @@ from gitbot.cli.shared.options import (
     load_snapshot,
     now_option,
     output_option,
-    read_instant,
+    read_time,
     scope_options,
 )
 from gitbot.cli.shared.output import document_text
@@ -131,8 +131,12 @@ def _shown(
 def _span(
     after: str | None, until: str | None, zone: str, *, now: int, output: str
 ) -> tuple[int, int]:
-    begin = _time(after, zone) if after else now
-    end = _time(until, zone) if until else begin + (_YEAR if output == "ics" else _SHOWN)
+    begin = _time("--from", after, zone, now) if after else now
+    end = (
+        _time("--until", until, zone, now)
+        if until
+        else begin + (_YEAR if output == "ics" else _SHOWN)
+    )
     if not begin < end <= begin + _LONGEST:
         raise UsageError(
             f"found --until {format_instant(end)} and --from {format_instant(begin)}, "
@@ -142,16 +146,16 @@ def _span(
     return begin, end
 
 
-def _time(text: str, zone: str) -> int:
+def _time(option: str, text: str, zone: str, now: int) -> int:
     from gitbot.calendar import day_start, local_date  # noqa: PLC0415 - keeps --help quick
     from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
 
-    if len(text) != len("2026-12-06"):
-        return read_instant(text)
+    if len(text) != len("2026-12-06") or not text[:1].isdigit():
+        return read_time(option, text, zone, now=now)
     try:
         return day_start(local_date(text), zone)
     except Refusal as error:
-        raise click.BadParameter(f"found {text!r}, expected {error.expected}") from error
+        raise UsageError(f"{option}: found {text!r}, expected {error.expected}") from error
 
 
 def _revision(root: Path, rev: str, cluster: str) -> Revision:

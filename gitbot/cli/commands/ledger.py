@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.cli.shared.options import LISTED, output_option, read_instant, read_since, scope_options
+from gitbot.cli.shared.options import LISTED, output_option, read_past, scope_options
 from gitbot.cli.shared.output import document_text
 from gitbot.cli.shared.session import open_read_only, running, running_options, say
 from gitbot.errors import UsageError
@@ -19,6 +20,7 @@ from gitbot.wiring import SystemClock
 if TYPE_CHECKING:
     from gitbot.kubernetes.selectors import Scope
     from gitbot.model.ledger.events import LedgerEvent
+    from gitbot.workflows.ask import Query
 
 # of -o wide: field -> title
 _MORE = {
@@ -35,6 +37,8 @@ _MORE = {
 }
 _COLUMNS = ("time", "state", "request", "vm", "from", "to", "landed", "by", "reason")
 _MOVE_COLUMNS = ("vm", "from", "to", "took", "state", "by", "pull request", "why", "request")
+_STATE, _WHY = (1 + _MOVE_COLUMNS.index(title) for title in ("state", "why"))
+_CELL = 80  # characters of state or why in the table of moves; -o wide shows all
 # of -o csv, after those above: who wrote, reviewed and merged what
 _AUDITED = ("author", "approvers", "merger", "pullRequest", "commit", "digest", "migration")
 
@@ -53,8 +57,8 @@ def ledger() -> None:
 
 
 @ledger.command("show")
-@click.option("--since", metavar="TIME", help="From this time on: a time, or 90d before now.")
-@click.option("--until", metavar="TIME", help="Before this time.")
+@click.option("--since", metavar="TIME", help="From this time on: 30d, last month, 2026-11-01.")
+@click.option("--until", metavar="TIME", help="Before this time: this month.")
 @click.option("--vm", default="", metavar="NAME", help="NAME or NAMESPACE/NAME of a VM.")
 @click.option("--node", default="", metavar="NAME", help="Moves from or to this node.")
 @click.option("--by", default="", metavar="NAME", help="Author, approver or merger.")
@@ -87,8 +91,6 @@ def show(
     )
 
     query = Query(
-        since=read_since(wanted["since"], SystemClock().now()) if wanted["since"] else 0,
-        until=read_instant(wanted["until"]) if wanted["until"] else FOREVER,
         vm=wanted["vm"] or "",
         node=wanted["node"] or "",
         by=wanted["by"] or "",
@@ -96,9 +98,8 @@ def show(
         everything=everything,
         namespace=scope.namespace,
     )
-    if query.until <= query.since:
-        raise UsageError("no time lies between --since and --until", hint="give a later --until")
     with open_read_only(where, human=output in ("table", "wide")) as (shell, stale):
+        query = _between(query, wanted["since"], wanted["until"], shell.zone)
         whole = shell.ledger_store.read()
         events = history(whole, shell.cluster_name, query)
         if scope.labels is not None:
@@ -113,6 +114,15 @@ def show(
         near = nearest(word, known)
         say(f"no entry names {word}{f'; did you mean {near}?' if near else ''}", err=True)
     return 2 if stale else 0
+
+
+def _between(query: Query, since: str | None, until: str | None, zone: str) -> Query:
+    now = SystemClock().now()
+    begin = read_past("--since", since, zone, now=now) if since else 0
+    end = read_past("--until", until, zone, now=now) if until else FOREVER
+    if end <= begin:
+        raise UsageError("no time lies between --since and --until", hint="give a later --until")
+    return replace(query, since=begin, until=end)
 
 
 @ledger.command("verify")
@@ -181,11 +191,14 @@ def adopt(where: dict[str, str], former: str, as_new: bool) -> int:
 
 
 def _rows_of_moves(moves: Sequence[Sequence[LedgerEvent]], zone: str, *, wide: bool) -> str:
-    from gitbot.reports import columns  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.text.wording import shortened  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports import columns  # noqa: PLC0415
 
     head = [f"TIME ({zone})", *map(str.upper, _MOVE_COLUMNS)]
     more = [key for key in _MORE if key not in ("pullRequest", "note")] if wide else []
     rows = [_row_of_move(lines, zone, more) for lines in moves]
+    for row in rows if not wide else ():
+        row[_STATE], row[_WHY] = shortened(row[_STATE], _CELL), shortened(row[_WHY], _CELL)
     return columns([*head, *(_MORE[key] for key in more)], rows) or "no move\n"
 
 

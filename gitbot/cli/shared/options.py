@@ -413,20 +413,17 @@ def read_instant(text: str) -> int:
         ) from error
 
 
-def read_since(text: str, now: int) -> int:
-    """Seconds UTC of a time, or of a duration before now. Raises BadParameter for anything else."""
-    from gitbot.calendar import spoken_duration  # noqa: PLC0415 - keeps --help quick
+def read_past(option: str, text: str, zone: str, *, now: int) -> int:
+    """Seconds UTC of an option's time that is over. Raises UsageError that names the option."""
+    from gitbot.calendar import spoken_past  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
 
     try:
-        return parse_instant(text)
-    except ValueError:
-        pass
-    try:
-        return now - spoken_duration(text)
-    except ValueError as error:
-        raise click.BadParameter(
-            f"--since: found {text!r}, expected a time such as 2026-12-06T21:00:00Z, or 30d"
-        ) from error
+        return spoken_past(text, zone, now=now)
+    except Refusal as refusal:
+        raise UsageError(
+            f"{option}: found {text!r}, expected {refusal.expected}", hint=refusal.hint
+        ) from refusal
 
 
 def _instant(text: str | None) -> int:

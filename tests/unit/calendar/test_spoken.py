@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitbot.calendar import spoken_duration, spoken_time, time_in_full
+from gitbot.calendar import spoken_duration, spoken_past, spoken_time, time_in_full
 from gitbot.model.plan.findings import Refusal
 from gitbot.model.text.instants import format_instant, parse_instant
 
@@ -50,6 +50,41 @@ def test_times(text: str, instant: str) -> None:
 def test_other_words_are_refused(text: str) -> None:
     with pytest.raises(Refusal):
         spoken_time(text, MADRID, now=THURSDAY)
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("30d", "2026-10-27T20:30:00Z"),
+        ("P1D", "2026-11-25T20:30:00Z"),
+        ("2h ago", "2026-11-26T18:30:00Z"),
+        ("today", "2026-11-25T23:00:00Z"),
+        ("yesterday", "2026-11-24T23:00:00Z"),
+        ("Yesterday 6pm", "2026-11-25T17:00:00Z"),
+        ("22:00", "2026-11-25T21:00:00Z"),
+        ("20:00", "2026-11-26T19:00:00Z"),
+        ("Mon", "2026-11-22T23:00:00Z"),
+        ("Thu 21:00", "2026-11-26T20:00:00Z"),
+        ("Thu 22:00", "2026-11-19T21:00:00Z"),
+        ("last week", "2026-11-15T23:00:00Z"),
+        ("this month", "2026-10-31T23:00:00Z"),
+        ("last month", "2026-09-30T22:00:00Z"),
+        ("last year", "2024-12-31T23:00:00Z"),
+        ("2026-11-01", "2026-10-31T23:00:00Z"),
+        ("2026-11-01 22:00", "2026-11-01T21:00:00Z"),
+        ("2026-10-01T00:00:00Z", "2026-10-01T00:00:00Z"),
+    ],
+)
+def test_times_that_are_over(text: str, instant: str) -> None:
+    assert format_instant(spoken_past(text, MADRID, now=THURSDAY)) == instant
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0d", "soon", "tonight", "tomorrow", "next month", "25:00", "2026-02-30"]
+)
+def test_times_that_cannot_be_over_are_refused(text: str) -> None:
+    with pytest.raises(Refusal, match="30d, yesterday, last month, 2026-11-01"):
+        spoken_past(text, MADRID, now=THURSDAY)
 
 
 def test_a_date_alone_is_refused_with_the_words_to_type() -> None:

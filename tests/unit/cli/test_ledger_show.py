@@ -108,6 +108,34 @@ def test_a_row_has_the_reason_of_the_intent_and_that_of_its_state(desk: Desk) ->
     assert row[-2:] == ["Maintenance: new disks", JUMP]
 
 
+def test_long_reason_does_not_widen_the_table(desk: Desk) -> None:
+    store = desk.loop.shell.ledger_store
+    before = store.read()
+    first = before.events[0]
+    assert isinstance(first, MoveChanged)
+    reason = "the rule would be broken: " + ", ".join(f"vm-{number}" for number in range(40))
+    held = first.replace(move=3, state=MoveState.HELD, reason=reason)
+    store.append(before, (held,), {})
+    state = rows_of(desk.gitbot("ledger", "show").out)[-1][5]
+    assert (len(state), state[-1]) == (80, "…")
+    assert rows_of(desk.gitbot("ledger", "show", "-o", "wide").out)[-1][5] == f"held: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "rows"),
+    [
+        ("2025-11-30", "2025-12-02", 2),
+        ("2025-12-01", "2025-12-01 01:00", 0),
+        ("2025-12-01", "2025-12-01 02:00", 2),
+        ("last month", "this month", 0),
+    ],
+)
+def test_dates_are_those_of_the_zone(desk: Desk, since: str, until: str, rows: int) -> None:
+    said = desk.gitbot("ledger", "show", "--since", since, "--until", until)
+    assert said.code == 0, said.text
+    assert len(rows_of(said.out)) == 1 + rows
+
+
 def test_lines_of_another_time_are_not_encoded(desk: Desk, counts: Counter[int]) -> None:
     said = desk.gitbot("ledger", "show", "--since", "2026-11-01T00:00:00Z")
     assert (said.code, said.out) == (0, "no move\n"), said.text
