@@ -6,7 +6,7 @@ not move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from gitbot.kubernetes.selectors import NodeMatcher
 from gitbot.kubevirt.names import SCHEDULABLE
 from gitbot.model.cluster.node import Node
 from gitbot.model.cluster.scheduling import Affinity, AffinityTerm, SpreadConstraint, Toleration
+from gitbot.model.grouping import grouped
 from gitbot.model.plan.constraint import Breach, NoMaximum, Occupancy
 from gitbot.model.text.names import IntentRef
 
@@ -40,7 +41,8 @@ class PlacementRule(NoMaximum):
     """The required terms of one PlacementRule, or its preferred ones.
 
     Breach keys: `node-affinity:<vm>`, `affinity:<vm>`, `anti-affinity:<key>=<value>`,
-    `spread[<n>]`; with the prefix `preferred-` for preferred terms, whose amounts are weights.
+    `spread[<n>]`, with `:<key>=<value>` for each of its `matchLabelKeys`; with the prefix
+    `preferred-` for preferred terms, whose amounts are weights.
     """
 
     ref: IntentRef
@@ -113,8 +115,16 @@ def placement_rules(
         *_preferred(_apart, instances, subjects, anti_affinity, "anti-affinity"),
     ]
     for number, constraint in enumerate(topology_spread):
-        part = _spread_part(instances, namespace, number, constraint, node_affinity)
-        (hard if part.constraint.hard else soft).append(part)
+        found = _spread_parts(
+            instances,
+            subjects,
+            constraint,
+            namespace=namespace,
+            number=number,
+            node_affinity=node_affinity,
+        )
+        for part in found:
+            (hard if part.constraint.hard else soft).append(part)
     rules = (_rule(ref, subjects, hard, required), _rule(ref, subjects, soft, required=False))
     return tuple(rule for rule in rules if rule.parts)
 
@@ -265,34 +275,57 @@ def _apart(
     return AntiAffinityPart(name=name, domains=instances.domains, terms=foes, weight=weight)
 
 
-def _spread_part(
+def _spread_parts(
     instances: Instances,
+    subjects: frozenset[NamespacedName],
+    raw: Json,
+    *,
     namespace: str,
     number: int,
-    raw: Json,
     node_affinity: Json | None,
-) -> SpreadPart:
-    constraint = SpreadConstraint.of(raw, {})
+) -> Iterator[SpreadPart]:
+    """One part; with `matchLabelKeys` one for each combination of the subjects' values of these.
+
+    As in a pod, a key that the subject lacks does not restrict what counts.
+    """
+    keys = raw.get("matchLabelKeys") or ()
+    alike = grouped((_values(instances[vm].labels, keys), vm) for vm in sorted(subjects))
+    for own, vms in alike.items() if keys else [((), subjects)]:
+        constraint = SpreadConstraint.of(raw, dict(own))
+        nodes = _counting(instances, vms, constraint, node_affinity)
+        standing = instances.standing_by_label.matching(constraint.selector, (namespace,))
+        name = f"{'' if constraint.hard else 'preferred-'}spread[{number}]"
+        yield SpreadPart(
+            name=name + "".join(f":{key}={value}" for key, value in own),
+            domains=instances.domains,
+            constraint=constraint,
+            among=" and ".join(f"{key}={value}" for key, value in own),
+            counted=frozenset(instances.by_label.matching(constraint.selector, (namespace,))),
+            nodes=nodes,
+            fixed=tuple(sorted(node for node in standing if node in nodes)),
+        )
+
+
+def _values(labels: Mapping[str, str], keys: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, labels[key]) for key in keys if key in labels)
+
+
+def _counting(
+    instances: Instances,
+    subjects: Iterable[NamespacedName],
+    constraint: SpreadConstraint,
+    node_affinity: Json | None,
+) -> frozenset[str]:
+    """The nodes whose domains count: those that a subject's pod and the rule itself allow."""
+    nodes = _usable(instances, subjects, constraint)
     terms = at(node_affinity, _REQUIRED, "nodeSelectorTerms")
-    selector, spaces = constraint.selector, (namespace,)
-    counted = frozenset(instances.by_label.matching(selector, spaces))
-    nodes = _usable(instances, counted, constraint)
-    if terms is not None and constraint.honor_affinity:
-        nodes &= instances.domains.matching(NodeMatcher.of(item) for item in terms)
-    standing = instances.standing_by_label.matching(selector, spaces)
-    fixed = tuple(sorted(node for node in standing if node in nodes))
-    return SpreadPart(
-        name=f"{'' if constraint.hard else 'preferred-'}spread[{number}]",
-        domains=instances.domains,
-        constraint=constraint,
-        counted=counted,
-        nodes=nodes,
-        fixed=fixed,
-    )
+    if terms is None or not constraint.honor_affinity:
+        return nodes
+    return nodes & instances.domains.matching(NodeMatcher.of(item) for item in terms)
 
 
 def _usable(
-    instances: Instances, vms: frozenset[NamespacedName], constraint: SpreadConstraint
+    instances: Instances, vms: Iterable[NamespacedName], constraint: SpreadConstraint
 ) -> frozenset[str]:
     """The nodes that count for the launcher pods of at least one of these VMs.
 

@@ -398,6 +398,7 @@ class SpreadPart:
     counted: frozenset[NamespacedName]
     nodes: frozenset[str]
     fixed: tuple[str, ...] = ()
+    among: str = ""  # the labels by which `matchLabelKeys` tell these VMs from others
     monotone: ClassVar[bool] = False  # freeing a place lowers the minimum
 
     @property
@@ -414,10 +415,11 @@ class SpreadPart:
         excess = skew - self.constraint.max_skew
         if excess > 0:
             listed = ", ".join(f"{value}: {count}" for value, count in sorted(counts.items()))
+            words = f"skew {skew}" + (f" of VMs with {self.among}" if self.among else "")
             yield PartBreach(
                 key=self.name,
                 amount=excess,
-                message=f"skew {skew} over {key} is above {self.constraint.max_skew} ({listed})",
+                message=f"{words} over {key} is above {self.constraint.max_skew} ({listed})",
                 vms=tuple(sorted(self.counted & occupancy.keys())),
             )
 

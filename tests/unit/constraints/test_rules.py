@@ -309,6 +309,28 @@ def test_topology_spread(
     assert said(rule, occupancy) == expected
 
 
+@pytest.mark.parametrize(
+    ("occupancy", "expected"),
+    [
+        (places(web_1="a-1", web_2="b-1", web_3="a-1"), []),
+        (places(web_1="a-1", web_2="a-1", web_3="b-1"), [("spread[0]:rev=1", 1)]),
+    ],
+)
+def test_match_label_keys_count_each_revision_alone(
+    occupancy: Occupancy, expected: list[tuple[str, int]]
+) -> None:
+    """As in a pod; a key that no VM has restricts nothing."""
+    revisions = {"web-1": "1", "web-2": "1", "web-3": "2"}
+    vms = [
+        obj
+        for name, revision in revisions.items()
+        for obj in machine(name, "a-1", labels={"kubevirt.io/domain": "web", "rev": revision})
+    ]
+    asked = spread(matchLabelKeys=["rev", "absent"])
+    (rule,) = rules(Instances(snapshot(*NODES, *vms)), topology_spread=asked)
+    assert said(rule, occupancy) == expected
+
+
 TAINT = {"key": "role", "value": "arbiter", "effect": "NoSchedule"}
 
 
