@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from gitbot.audit.descheduler import PREDICTIVE
 from gitbot.audit.descheduler_policy import policies_in
 from gitbot.audit.finding import AuditFinding, about
+from gitbot.constraints.moves.instances import Instances
 from gitbot.kubernetes.labels import APP_NAME, MANAGED_BY
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.eviction import eviction_strategy
 from gitbot.kubevirt.names import CREATED_BY, mover_of
-from gitbot.kubevirt.workload_updates import updates_to_come
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.findings import Severity
 from gitbot.model.text.wording import counted, first_of
@@ -60,15 +60,15 @@ def _migrations(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
 
 
 def _updater(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
-    for kubevirt in snapshot.of("KubeVirt"):
-        updates = updates_to_come(snapshot.of("VirtualMachineInstance"), kubevirt)
-        if updates:
-            yield _note(
-                "KubeVirt",
-                name_of(kubevirt),
-                f"its workload updater moves {counted(updates, 'VM')} with an outdated launcher",
-                "gitbot waits until it is done",
-            )
+    instances = Instances.of(snapshot)
+    updates, changes = instances.updates_to_come, instances.changes_to_come
+    if updates:
+        words = f"its workload updater moves {counted(updates, 'VM')} with an outdated launcher"
+        yield _note("KubeVirt", name_of(instances.kubevirt), words, "gitbot waits until it is done")
+    for vm, change in changes.items():
+        words = f"KubeVirt's workload updater is about to migrate it, as {change}"
+        hint = "it takes a slot, and gitbot's migrations queue behind it"
+        yield _note("VirtualMachineInstance", vm, words, hint)
 
 
 def _descheduler(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:

@@ -34,13 +34,15 @@ def preflight(
     added_node_selector: Mapping[str, str] | None = None,
     pods: Sequence[KubernetesObject] = (),
     updates: int = 0,
+    change: str = "",
     classes: ClassObjects | None = None,
 ) -> tuple[Check, ...]:
     """All checks of one migration of this VMI, in a fixed order.
 
     `migrations` may be those of any VMI (the VMI's own unfinished ones count), `pods` are the
     active launcher pods of the VMI, `source_pod` the one in which it runs, `source_node` its node,
-    `updates` the VMs that KubeVirt will migrate of its own accord (`updates_to_come`).
+    `updates` the VMs that KubeVirt will migrate of its own accord (`updates_to_come`), and
+    `change` why it will migrate this one (`changes_to_come`).
     """
     own = [item for item in migrations if _about(item, vmi)]
     return (
@@ -63,6 +65,7 @@ def preflight(
         ),
         _eviction(vmi, kubevirt),
         _rollout(kubevirt, updates),
+        *_own_change(change),
     )
 
 
@@ -232,6 +235,12 @@ def _eviction(vmi: KubernetesObject, kubevirt: KubernetesObject) -> Check:
     return passed("eviction-strategy", eviction_words(vmi, kubevirt))
 
 
+def _own_change(change: str) -> Iterator[Check]:
+    if change:
+        text = f"KubeVirt's workload updater is about to migrate it, as {change}"
+        yield warned("own-change", f"{text}: one of both migrations waits for the other")
+
+
 def _rollout(kubevirt: KubernetesObject, updates: int) -> Check:
     """An update of KubeVirt fails running migrations and then moves every VM itself."""
     status: Mapping[str, Any] = kubevirt.get("status") or {}
@@ -239,6 +248,6 @@ def _rollout(kubevirt: KubernetesObject, updates: int) -> Check:
     if phase and phase != "Deployed":
         return failed("kubevirt", f"KubeVirt is being rolled out: phase {phase}")
     if updates:
-        text = f"KubeVirt is migrating {counted(updates, 'VM')} with an outdated launcher"
+        text = f"KubeVirt is about to migrate {counted(updates, 'VM')} with an outdated launcher"
         return failed("kubevirt", text)
     return passed("kubevirt", "KubeVirt is deployed and moves nothing of its own accord")

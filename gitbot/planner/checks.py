@@ -37,7 +37,7 @@ _CODES = {
 _HINTS = {
     "restart-needed": "gitbot never restarts a VM; its owner may, or may remove the cause",
     "in-flight": "plan again when it has ended",
-    "kubevirt-update": "plan again when KubeVirt is deployed",
+    "kubevirt-update": "plan again when KubeVirt is done",
     SILENT: "plan again when the node answers",
 }
 
@@ -58,6 +58,7 @@ def kubevirt_checks(
             source_node=node,
             pods=[pod for pod in (source, *instance.others) if pod is not None],
             updates=board.transit.instances.updates_to_come,
+            change=board.transit.instances.changes_to_come.get(vm, ""),
             classes=board.transit.instances.classes,
         )
     if not selector:

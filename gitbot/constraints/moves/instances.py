@@ -24,7 +24,7 @@ from gitbot.kubevirt.names import CREATED_BY
 from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.kubevirt.source_node import is_handler
 from gitbot.kubevirt.state_storage import ClusterStorage, claims_by_vm
-from gitbot.kubevirt.workload_updates import updates_to_come
+from gitbot.kubevirt.workload_updates import changes_to_come, updates_to_come
 from gitbot.model.caches import LastValueCache, RowCache
 from gitbot.model.cluster.cluster import STORAGE_KINDS, ClusterSnapshot
 from gitbot.model.cluster.opt_out import LABEL
@@ -156,7 +156,24 @@ class Instances(Mapping[NamespacedName, Instance]):
     @cached_property
     def updates_to_come(self) -> int:
         """The VMs that KubeVirt will migrate of its own accord, as their launcher is outdated."""
-        return updates_to_come(self.vmis.values(), self.kubevirt)
+        return updates_to_come(self.vmis.values(), self.kubevirt, self._migrating)
+
+    @cached_property
+    def changes_to_come(self) -> Mapping[NamespacedName, str]:
+        """The VMs that KubeVirt will migrate to carry out a change, and which one, in words."""
+        return changes_to_come(self.vmis.values(), self.kubevirt, self._migrating)
+
+    @cached_property
+    def _migrating(self) -> frozenset[NamespacedName]:
+        """VMs with an unfinished migration object."""
+        return frozenset(
+            NamespacedName(
+                namespace=name_of(item).namespace,
+                name=str(at(item, "spec", "vmiName", default="")),
+            )
+            for item in self.migrations
+            if not is_final(item)
+        )
 
     def next_spec(self, instance: Instance) -> Mapping[str, Any]:
         """The spec of the VM's next VMI; the template alone if a type cannot be read."""

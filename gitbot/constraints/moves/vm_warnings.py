@@ -44,6 +44,7 @@ def _migration(
         added_node_selector=added,
         pods=(*own, *instance.others),
         updates=instances.updates_to_come,
+        change=instances.changes_to_come.get(instance.name, ""),
         classes=instances.classes,
     )
 

@@ -99,10 +99,22 @@ def _open(
 
 
 def _ahead(problem: PlacementProblem) -> tuple[QueuedMigration, ...]:
-    """Unfinished migrations, in the order in which they run, then by name of the VM."""
-    instances = Instances.of(problem.snapshot).vmis
-    copies = Copies(problem)
-    found = []
+    """Unfinished migrations, in the order in which they run, then by name of the VM.
+
+    Those that KubeVirt is about to make wait behind them.
+    """
+    known, copies = Instances.of(problem.snapshot), Copies(problem)
+    instances = known.vmis
+    found = [
+        QueuedMigration(
+            vm=vm,
+            runs=False,
+            ours=False,
+            by=f"KubeVirt's workload updater, as {change}",
+            seconds=copies.of(vm, instances[vm]).seconds,
+        )
+        for vm, change in known.changes_to_come.items()
+    ]
     for migration in problem.snapshot.of("VirtualMachineInstanceMigration"):
         if is_final(migration):
             continue

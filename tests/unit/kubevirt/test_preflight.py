@@ -100,7 +100,7 @@ TABLE: list[tuple[str, Object, dict[str, Any], Outcome, str]] = [
     ("kubevirt", vmi(), {"kubevirt": {**KUBEVIRT, "status": {"phase": "Deploying"}}}, Outcome.FAIL,
      "KubeVirt is being rolled out: phase Deploying"),
     ("kubevirt", vmi(), {"updates": 7}, Outcome.FAIL,
-     "KubeVirt is migrating 7 VMs with an outdated launcher"),
+     "KubeVirt is about to migrate 7 VMs with an outdated launcher"),
     ("kubevirt", vmi(), {"kubevirt": {"status": {"outdatedVirtualMachineInstanceWorkloads": 7}}},
      Outcome.PASS, "KubeVirt is deployed and moves nothing of its own accord"),
 ]  # fmt: skip

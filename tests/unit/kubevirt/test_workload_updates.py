@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from gitbot.kubevirt.workload_updates import updates_to_come
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubevirt.workload_updates import changes_to_come, updates_to_come
 
 OUTDATED = {"kubevirt.io/outdatedLauncherImage": ""}
 
@@ -46,3 +47,48 @@ def test_the_updater_migrates_outdated_vms_that_can_migrate(
     item: dict[str, Any], methods: tuple[str, ...], moved: int
 ) -> None:
     assert updates_to_come([item], kubevirt(*methods)) == moved
+
+
+WAITS = {"type": "VolumesChange", "status": "True"}
+COPIED = [{"volumeName": "root"}]
+
+
+def changing(*conditions: dict[str, str], migratable: str = "True", **status: Any) -> Any:
+    item = vmi(labels={}, migratable=migratable)
+    found = [*item["status"]["conditions"], *conditions]
+    return {**item, "status": {**item["status"], "conditions": found, **status}}
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        (changing({"type": "HotVCPUChange", "status": "False"}), "a hotplug of CPUs waits"),
+        (changing({"type": "HotMemoryChange", "status": "False"}), ""),
+        (changing({"type": "HotMemoryChange", "status": "True"}), "a hotplug of memory waits"),
+        (changing({"type": "MigrationRequired", "status": "True"}), "a change of it waits"),
+        (changing(WAITS, migratable="False", migratedVolumes=COPIED), "a change of its volumes"),
+        (changing(WAITS, migratable="False"), ""),
+        (
+            changing(
+                WAITS,
+                migratable="False",
+                migratedVolumes=COPIED,
+                volumeStatus=[
+                    {
+                        "name": "other",
+                        "persistentVolumeClaimInfo": {"accessModes": ["ReadWriteOnce"]},
+                    }
+                ],
+            ),
+            "",
+        ),
+    ],
+)
+def test_the_updater_migrates_vms_whose_change_waits(item: dict[str, Any], words: str) -> None:
+    """workload-updater.go, isHotplugInProgress and isVolumesUpdateInProgress."""
+    name = NamespacedName(namespace="shop", name="v")
+    found = changes_to_come([item], kubevirt("LiveMigrate"))
+    assert words in found.get(name, "")
+    assert (name in found) == bool(words)
+    assert not changes_to_come([item], kubevirt("LiveMigrate"), [name])
+    assert not changes_to_come([item], kubevirt())
