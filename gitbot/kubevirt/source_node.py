@@ -25,6 +25,7 @@ from gitbot.model.text.instants import format_instant, parse_instant
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 _TAINTS = {"Unknown": _UNREACHABLE, "False": "node.kubernetes.io/not-ready"}
 """What the node lifecycle controller taints a node with, by the status of its condition Ready."""
+NOT_ANSWERING = frozenset(_TAINTS.values())
 
 
 _PATIENCE = 300  # seconds, pkg/virt-controller/watch/node/node.go

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from gitbot.constraints.scheduler.filters.node_unschedulable import BY_THEN
@@ -10,6 +11,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
 from gitbot.kubernetes.selectors import NodeMatcher, Requirement
 from gitbot.kubevirt.names import CREATED_BY, SCHEDULABLE
+from gitbot.kubevirt.source_node import NOT_ANSWERING, deletion_of, handler_is_lost_at, lost_of
 from gitbot.model.cluster.scheduling import HOSTNAME, ZONE, AffinityTerm
 from gitbot.model.plan.plan import NodeReasons
 from gitbot.model.text.wording import first_of
@@ -48,7 +50,54 @@ _DROPPED = "KubeVirt would silently drop the selector; choose nodes that the VM 
 def summary(
     board: PlanState, vm: NamespacedName, wish: TargetPolicy, nodes: tuple[NodeReasons, ...]
 ) -> Blocker:
-    """One line on why no node takes the VM, and what would help."""
+    """One line on why no node takes the VM, what would help, and until when it may help itself."""
+    found = _summary(board, vm, wish, nodes)
+    back, until = _silent(board, vm, wish, nodes)
+    if not until:
+        return found
+    again = f"plan again when {back} answers"
+    return replace(found, until=until, hint="; ".join(filter(None, (again, found.hint))))
+
+
+def _silent(
+    board: PlanState, vm: NamespacedName, wish: TargetPolicy, nodes: tuple[NodeReasons, ...]
+) -> tuple[str, int]:
+    """A wanted node that takes the VM but for a silence that Kubernetes still tolerates.
+
+    With it the instant at which Kubernetes would give up a pod of this VM there, or KubeVirt the
+    node's virt-handler: it may be restarting until then. ("", 0) if there is none.
+    """
+    wanted = board.facts.matching(wish.target) - {board.place(vm)}
+    instances, known = board.transit.instances, board.facts.nodes
+    pod = instances[vm].source_pod
+    quiet = (
+        (item.node, known[item.node])
+        for item in nodes
+        if item.node in wanted and all(_of_silence(line, wish) for line in item.reasons)
+    )
+    ended = (
+        (
+            deletion_of(node, pod)
+            if lost_of(node)
+            else handler_is_lost_at(node, instances.handlers.get(name)),
+            name,
+        )
+        for name, node in quiet
+    )
+    found = [item for item in ended if item[0] > board.facts.problem.now]
+    ends, node = min(found, default=(0, ""))
+    return node, ends
+
+
+def _of_silence(line: str, wish: TargetPolicy) -> bool:
+    kind = _kind(line, wish)
+    taint = kind == "TaintToleration" and any(f"{key}:" in line for key in NOT_ANSWERING)
+    return kind in (_LOST, _NO_VMS) or taint
+
+
+def _summary(
+    board: PlanState, vm: NamespacedName, wish: TargetPolicy, nodes: tuple[NodeReasons, ...]
+) -> Blocker:
     wanted = board.facts.matching(wish.target) - {board.place(vm)}
     if not wanted:
         return Blocker(code="no-such-node", reason="no other node is among those asked for")

@@ -133,6 +133,35 @@ def test_no_end_is_said_for_a_pod_that_kubernetes_does_not_delete_in_time(
     assert holds(*objects) == {"db": ("source-unreachable", "")}
 
 
+@pytest.mark.parametrize(
+    ("since", "heartbeat", "until"),
+    [
+        ("2026-12-06T20:59:30Z", "", "2026-12-06T21:01:30Z"),
+        ("2026-12-06T20:50:00Z", "", ""),
+        ("", "2026-12-06T20:59:30Z", "2026-12-06T21:04:30Z"),
+        ("", "2026-12-06T20:50:00Z", ""),
+    ],
+)
+def test_a_target_that_is_silent_for_seconds_is_waited_for(
+    since: str, heartbeat: str, until: str
+) -> None:
+    _, _, (vmi, pod) = silent(since, key=UNREACHABLE, seconds=120)
+    lost = node("n2")
+    if since:
+        lost["status"]["conditions"] = [
+            {"type": "Ready", "status": "Unknown", "lastTransitionTime": since}
+        ]
+        lost["spec"]["taints"] = [{"key": UNREACHABLE, "effect": "NoSchedule"}]
+    if heartbeat:
+        lost["metadata"]["labels"][SCHEDULABLE] = "false"
+        lost["metadata"]["annotations"] = {HEARTBEAT: heartbeat}
+    objects = (node("n1"), lost, (vmi, pod))
+    assert holds(*objects) == {"db": ("no-feasible-node", until)}
+    said = asked("check", MOVE, *objects)
+    assert said.code == (0 if until else 1), said
+    assert ("plan again when n2 answers" in said.out) == bool(until)
+
+
 def handler(ready: str, *, status: str = "True") -> KubernetesObject:
     owners = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "virt-handler", "uid": "d"}]
     return {
