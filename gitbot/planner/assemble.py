@@ -10,6 +10,7 @@ from gitbot.constraints.rules.zone_anti_affinity import all_apart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint, after_move
+from gitbot.model.plan.diagnosis import Check
 from gitbot.model.plan.plan import (
     Hold,
     Move,
@@ -22,7 +23,7 @@ from gitbot.model.plan.plan import (
 )
 from gitbot.model.plan.problem import ANYWHERE, HealRule, MoveVms
 from gitbot.planner.bounds import bound
-from gitbot.planner.checks import checks_of
+from gitbot.planner.checks import checks_of, missed_wishes
 from gitbot.planner.holds import hold as hold_of
 from gitbot.planner.plan_types import Blocker, Draft, Step, TargetPolicy, in_any_order
 from gitbot.planner.schedule.dependencies import ties
@@ -104,15 +105,31 @@ def _moves(
     after: Sequence[Sequence[int]],
 ) -> tuple[Move, ...]:
     timed = [(index, item) for index, wave in enumerate(waves) for item in wave]
+    steps = [item.planned.step for _, item in timed]
+    last, missed = {step.vm: step for step in steps}, missed_wishes(board, steps)
     moves = [
-        _move(board, item, ref, wave, tuple(sorted(refs[other] for other in others)))
+        _move(
+            board,
+            item,
+            ref,
+            wave,
+            after=tuple(sorted(refs[other] for other in others)),
+            more=missed.get(step.vm, ()) if step is last[step.vm] else (),
+        )
         for (wave, item), ref, others in zip(timed, refs, after, strict=True)
+        for step in (item.planned.step,)
     ]
     return tuple(sorted(moves, key=lambda move: (move.wave, move.request, move.id)))
 
 
 def _move(
-    board: PlanState, timed: Timed, ref: MoveRef, wave: int, after: tuple[MoveRef, ...]
+    board: PlanState,
+    timed: Timed,
+    ref: MoveRef,
+    wave: int,
+    *,
+    after: tuple[MoveRef, ...],
+    more: tuple[Check, ...],
 ) -> Move:
     facts, item, step = board.facts, timed.planned, timed.planned.step
     memory = facts.memory(step.vm)
@@ -133,7 +150,7 @@ def _move(
         after=after,
         starts=timed.starts,
         after_return=item.returned,
-        checks=checks_of(board, step),
+        checks=(*checks_of(board, step), *more),
         why=item.why,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gitbot.constraints.load.measures import strained
@@ -170,6 +170,30 @@ def _preference(board: PlanState, step: Step) -> Iterator[Check]:
             )
             words = f"the VM prefers {wanted} (weight {wish.weight}): {step.source} has that"
             yield warned("preference", f"{words}, {first_of(missed, 3)} not")
+
+
+def missed_wishes(
+    board: PlanState, steps: Sequence[Step]
+) -> Mapping[NamespacedName, tuple[Check, ...]]:
+    """Warnings by VM, for wishes about pods that hold before all steps and not after them.
+
+    `board` is the one before them, `steps` are in the order in which they start.
+    """
+    sources = {step.vm: step.source for step in reversed(steps)}
+    landings = {
+        step.vm: step.landings for step in steps if board.transit.wishes_about_pods(step.vm)
+    }
+    missed = {vm: board.transit.missed_wishes(vm, (sources[vm],)).keys() for vm in landings}
+    if not landings:
+        return {}
+    with board.trial(steps):
+        after = {vm: board.transit.missed_wishes(vm, nodes) for vm, nodes in landings.items()}
+    return {
+        vm: tuple(
+            warned("preference", text) for key, text in found.items() if key not in missed[vm]
+        )
+        for vm, found in after.items()
+    }
 
 
 def _quota(board: PlanState, vm: NamespacedName) -> tuple[Check, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gitbot.constraints.moves import own_wishes
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.moves.target_nodes import (
     NodeOption,
@@ -220,6 +221,14 @@ class MigrationState:
     def class_of(self, vm: NamespacedName) -> Hashable | None:
         """`pod_equivalence.class_of` for the VM's target pod."""
         return class_of(self.world, self.target_pod(vm))
+
+    def wishes_about_pods(self, vm: NamespacedName) -> bool:
+        """Whether the VM's own spec prefers something about other pods."""
+        return own_wishes.wishes_about_pods(self.target_pod(vm))
+
+    def missed_wishes(self, vm: NamespacedName, nodes: Sequence[str]) -> Mapping[object, str]:
+        """Its wishes about other pods that one of these nodes misses, each with why."""
+        return own_wishes.missed_wishes(self.world.state, self.target_pod(vm), nodes)
 
     def totals(self, vm: NamespacedName, numbers: Numbers) -> Numbers:
         """The scheduler's weighted sums of these nodes (by number) for the VM's target pod."""

@@ -386,6 +386,49 @@ def test_a_move_that_newly_misses_the_vms_own_preference_warns(
     assert said == [wanted] * warns
 
 
+NEAR = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "db_on", "words"),
+    [
+        ("podAffinity", "n1", "the VM prefers the company of default/db (weight 5): n2 does not"),
+        ("podAffinity", "n2", ""),
+        ("podAffinity", "", ""),
+        ("podAntiAffinity", "n2", "the VM prefers to be apart from default/db (weight 5): both on"),
+        ("podAntiAffinity", "n1", ""),
+    ],
+)
+def test_a_move_that_newly_misses_a_wish_about_pods_warns(
+    tmp_path: Path, kind: str, db_on: str, words: str
+) -> None:
+    wish = {kind: {PREFERRED: [{"weight": 5, "podAffinityTerm": NEAR}]}}
+    db = [pod("db", on=db_on, labels={"app": "db"})] if db_on else []
+    web = vm("web", on="n1", labels=ASKED, affinity=wish)
+    (said,) = missed(tmp_path, node("n1"), node("n2"), web, *db) or [""]
+    assert said.startswith(words)
+    assert bool(said) == bool(words)
+
+
+def test_a_move_that_newly_makes_a_soft_spread_uneven_warns(tmp_path: Path) -> None:
+    spread = {
+        "topologyKey": "kubernetes.io/hostname",
+        "maxSkew": 1,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": ASKED},
+    }
+    web = vm("web", on="n1", labels=ASKED, topology_spread=[spread])
+    other = pod("other", on="n2", labels=ASKED)
+    (said,) = missed(tmp_path, node("n1"), node("n2"), web, other)
+    assert said.endswith("a skew of at most 1 over kubernetes.io/hostname: on n2 it is 2")
+    assert not missed(tmp_path, node("n1"), node("n2"), web)
+
+
+def missed(tmp_path: Path, *objects: Any) -> list[str]:
+    (move,) = json_plan(tmp_path, MOVE, *objects)["moves"]
+    return [check["message"] for check in move["checks"] if check["name"] == "preference"]
+
+
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
