@@ -15,15 +15,15 @@ ROOMS = {
     "audit": 2_265,
     "calendar": 1_743,
     "cli": 9_769,
-    "constraints": 11_710,
+    "constraints": 11_850,
     "documents": 2_547,
     "errors": 117,
     "execution": 3_608,
     "intents": 6_024,
     "kubernetes": 533,
-    "kubevirt": 3_334,
+    "kubevirt": 3_405,
     "model": 3_745,
-    "planner": 8_099,
+    "planner": 8_190,
     "policy": 4_100,
     "ports": 640,
     "published": 2_181,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_667,
     "wiring": 1_268,
-    "workflows": 17_105,
+    "workflows": 17_117,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"
