@@ -561,6 +561,7 @@ def moved_by_others() -> Objects:
         tainted("node-d", "UpdateInProgress"),
         *(vm(name, on="node-b", labels=outdated) for name in ("a", "b", "c")),
         vm("d", on="node-b"),
+        vm("e", on="node-b", labels=outdated),
         marked("1", "a", "kubevirt.io/evacuationMigration"),
         marked("2", "b", "kubevirt.io/workloadUpdateMigration"),
         marked("3", "c", ""),
