@@ -212,6 +212,8 @@ def _fold_clusters(events: Iterable[MoveEvent | ClusterIdentified]) -> ClusterNa
     uids: dict[str, str] = {}
     names: dict[str, str] = {}
     for event in events:
+        if type(event) is MoveChanged and event.claim is None:
+            continue  # most lines
         if uid := _cluster_uid(event):
             uids[event.cluster], names[uid] = uid, event.cluster
     return ClusterNames(uids=uids, names=names)

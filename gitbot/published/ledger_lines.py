@@ -139,29 +139,32 @@ class _UsualLines:
     """Reads the lines of a file as gitbot writes them, without the detour over plain data.
 
     It accepts a line only if its event, written again, gives the same bytes. An event has a file
-    and seconds where a line has no file and a text, so these two are exchanged in both directions.
+    and seconds where a line has no file and a text. So it is read with the seconds and an empty
+    file, and gets its own after the comparison: all events of a file share one text.
     """
 
     def __init__(self, file: str) -> None:
+        self._file = file
         self._decoders = _usual_decoders(file.partition("/")[0])
-        self._own = b'"file":%s' % sorted_bytes(file)
-        self._written = self._own + b","
 
     def __call__(self, line: bytes) -> KnownEvent | None:
         """The event; None for a line of another form, whether it is a good one or not."""
         head, _, tail = line.rpartition(b'","time":"')
         decode = self._decoders.get(head[head.rfind(b'"') + 1 :])
-        if decode is None or tail[20:21] != b'"' or tail[-1:] != b"}":
+        if decode is None or tail[20:21] != b'"' or line[:1] != b"{":
             return None
-        body = b'%s","time":%s%s' % (head, _seconds(tail[:20]), tail[21:-1])
+        body = b'%s","time":%s%s' % (head[1:], _seconds(tail[:20]), tail[21:])
         try:
-            event = decode(b"%s,%s}" % (body, self._own))
+            event = decode(_NO_FILE + body)
         except (ValueError, RecursionError):  # also msgspec.ValidationError
             return None
-        written = sorted_bytes(event).replace(self._written, b"", 1)
-        return event if written == body + b"}" else None
+        if sorted_bytes(event).replace(_NO_FILE[1:], b"", 1) != b"{" + body:
+            return None
+        msgspec.structs.force_setattr(event, "file", self._file)
+        return event
 
 
+_NO_FILE = b'{"file":"",'
 _usual_lines = lru_cache(maxsize=64)(_UsualLines)
 
 
@@ -278,23 +281,23 @@ def verify(events: Iterable[LedgerEvent]) -> tuple[Finding, ...]:
 
     `events` in order of `seq`, from the first.
     """
-    return _verify((event, encode_event(event)) for event in events)
+    return _verify((event, line_digest(encode_event(event))) for event in events)
 
 
 def _verify(
-    events: Iterable[tuple[LedgerEvent, bytes]], last: LedgerEvent | None = None
+    events: Iterable[tuple[LedgerEvent, str]], last: LedgerEvent | None = None
 ) -> tuple[Finding, ...]:
-    """As `verify`, for events with their lines, as successors of the last event before them."""
+    """As `verify`, for events with their digests, as successors of the last event before them."""
     findings = []
     expected, previous = _next(last)
-    for event, line in events:
+    for event, digest in events:
         if not event.file.startswith(place := place_of(event)):
             findings.append(_broken(event, f"line {event.seq} belongs in {place}"))
         elif event.seq != expected:
             findings.append(_broken(event, f"found line {event.seq}, expected {expected}"))
         elif event.previous != previous:
             findings.append(_broken(event, f"line {event.seq} does not follow the line before it"))
-        expected, previous = event.seq + 1, line_digest(line)
+        expected, previous = event.seq + 1, digest
     return tuple(findings)
 
 
@@ -352,15 +355,16 @@ def _has_grown(files: Mapping[str, bytes], before: Mapping[str, bytes]) -> bool:
     return all(files.get(file, b"").startswith(content) for file, content in lines)
 
 
-def _read_lines(file: str, content: bytes, before: bytes) -> Iterator[tuple[LedgerEvent, bytes]]:
-    """The events of a file, and their lines, after those before."""
+def _read_lines(file: str, content: bytes, before: bytes) -> Iterator[tuple[LedgerEvent, str]]:
+    """The events of a file, and the digests of their lines, after those before."""
     if content and not content.endswith(b"\n"):
         raise LedgerError(f"{file}: the last line is cut off", hint=_COMPARE)
     lines = content[len(before) :].split(b"\n")[:-1]
     usual = _usual_lines(file)
     try:
         for number, line in enumerate(lines, before.count(b"\n") + 1):
-            yield usual(line) or decode_line(line, file=file, number=number), line
+            event = usual(line) or decode_line(line, file=file, number=number)
+            yield event, line_digest(line)
     except LedgerError as error:
         raise LedgerError(str(error), hint=_COMPARE) from error
 

@@ -7,7 +7,7 @@ Files of the branch: `requests/<cluster>/<id>.jsonl`, `nodes/<cluster>/<window>/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gitbot.model.grouping import grouped
@@ -53,30 +53,41 @@ class _Asked:
         self._last: tuple[tuple[LedgerEvent, ...], dict[object, Any]] = ((), {})
 
     def of(self, events: tuple[LedgerEvent, ...], kind: Any, place: str) -> Any:
+        return self._once(events, (kind, place), lambda: tuple(self._found(events, kind, place)))
+
+    def files(self, events: tuple[LedgerEvent, ...]) -> Mapping[str, tuple[LedgerEvent, ...]]:
+        """The events of each file, by one scan: a pass asks for those of every merged pull."""
+        found: Mapping[str, tuple[LedgerEvent, ...]]
+        found = self._once(events, SUFFIX, lambda: grouped((it.file, it) for it in events))
+        return found
+
+    def _once(
+        self, events: tuple[LedgerEvent, ...], question: object, answer: Callable[[], Any]
+    ) -> Any:
         known, answers = self._last
         if known is not events:
             answers = {}
             self._last = (events, answers)
-        if (kind, place) not in answers:
-            if place.endswith(SUFFIX):
-                # One scan for all files: a pass asks for those of every merged pull request.
-                if SUFFIX not in answers:
-                    answers[SUFFIX] = grouped((event.file, event) for event in events)
-                found = [e for e in answers[SUFFIX].get(place, ()) if isinstance(e, kind)]
-            else:
-                found = [e for e in self._of_kind(events, kind) if e.file.startswith(place)]
-            answers[kind, place] = tuple(found)
-        return answers[kind, place]
+        if question not in answers:
+            answers[question] = answer()
+        return answers[question]
+
+    def _found(
+        self, events: tuple[LedgerEvent, ...], kind: Any, place: str
+    ) -> Iterable[LedgerEvent]:
+        if place.endswith(SUFFIX):
+            return (event for event in self.files(events).get(place, ()) if isinstance(event, kind))
+        if not any(file.startswith(place) for file in self.files(events)):
+            return ()
+        return (event for event in self._of_kind(events, kind) if event.file.startswith(place))
 
     def _of_kind(self, events: tuple[LedgerEvent, ...], kind: Any) -> Iterable[LedgerEvent]:
         """The events of a kind, by one scan for all kinds: most have no event, or one class."""
-        _, answers = self._last
-        if _CLASSES not in answers:
-            answers[_CLASSES] = grouped((type(event), event) for event in events)
-        classes = {known for known in answers[_CLASSES] if issubclass(known, kind)}
+        by_class = self._once(events, _CLASSES, lambda: grouped((type(it), it) for it in events))
+        classes = {known for known in by_class if issubclass(known, kind)}
         if len(classes) > 1:
             return (event for event in events if type(event) in classes)
-        return next((answers[_CLASSES][only] for only in classes), ())
+        return next((by_class[only] for only in classes), ())
 
 
 _asked = _Asked()
@@ -138,6 +149,10 @@ class Ledger(FrozenStruct, frozen=True, kw_only=True):
         """The lines that may say which cluster a name meant."""
         return self._all(MoveEvent | ClusterIdentified)
 
+    def with_pulls(self) -> tuple[MoveEvent | ConcernChanged | PlanShown, ...]:
+        """The lines that may name a pull request of moves."""
+        return self._all(MoveEvent | ConcernChanged | PlanShown)
+
     @property
     def raised(self) -> FormatRaised | None:
         """The newest format, if the ledger ever got one."""
@@ -161,7 +176,7 @@ class Ledger(FrozenStruct, frozen=True, kw_only=True):
 
     def names_below(self, folder: str) -> tuple[str, ...]:
         """The sorted names of a folder's files (`nodes/prod/`), without their suffix."""
-        files = {event.file for event in self.of(folder)}
+        files = (file for file in _asked.files(self.events) if file.startswith(folder))
         return tuple(sorted(file.removeprefix(folder).removesuffix(SUFFIX) for file in files))
 
 

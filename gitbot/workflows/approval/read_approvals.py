@@ -15,11 +15,8 @@ from gitbot.execution.request_records import fold_requests
 from gitbot.intents import proposal_file
 from gitbot.kubernetes.objects import at
 from gitbot.model.ledger.events import (
-    ConcernChanged,
     ConcernState,
     MergeJudged,
-    MoveEvent,
-    PlanShown,
 )
 from gitbot.model.ledger.ledger import Ledger, concern_of
 from gitbot.model.ledger.request_id import RequestId
@@ -108,11 +105,7 @@ def first_pull(ledger: Ledger, cluster: str) -> int:
     proposed = {event.file for event in concerns if event.state is ConcernState.PROPOSED}
     if not proposed <= {event.file for event in concerns if event.state is ConcernState.OPENED}:
         return 1
-    told = (
-        event.pull_request
-        for event in ledger.events
-        if isinstance(event, MoveEvent | ConcernChanged | PlanShown) and event.cluster == cluster
-    )
+    told = {event.pull_request for event in ledger.with_pulls() if event.cluster == cluster}
     return min(filter(None, told), default=1)
 
 

@@ -1,5 +1,6 @@
 """What the lines of a request add up to: the state of its moves, and its own."""
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from gitbot.execution.request_records import (
     RequestState,
     derive_request_state,
     fold_move,
+    fold_moves,
     fold_requests,
     highest_move,
     last_moved,
@@ -184,6 +186,24 @@ def test_what_is_put_off_uses_up_no_attempt(state: MoveState, attempt: int) -> N
     if state is not S.CREATED:
         put_off = fold_move(after, intended.replace(state=S.HELD, attempt=attempt, claim=None))
         assert put_off.attempt == attempt, "it was not announced"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_lines_at_once_give_the_record_of_lines_in_turn(seed: int) -> None:
+    approved, intended = lines()
+    drawn = Random(seed)
+    texts = ("source", "to", "landed", "digest", "migration", "migration_uid", "reason", "outcome")
+    events: list[Any] = [approved]
+    for time in range(NOW, NOW + drawn.randint(1, 8)):
+        said = {name: drawn.choice(["", "x", "y"]) for name in texts}
+        counts = {"attempt": drawn.randint(0, 3), "pull_request": drawn.randint(0, 2)}
+        state = drawn.choice([state for state in S if state is not S.APPROVED])
+        claim = intended.claim if state is S.INTENDED else None
+        events.append(intended.replace(time=time, state=state, claim=claim, **said, **counts))
+    in_turn = None
+    for count, event in enumerate(events, 1):
+        in_turn = fold_move(in_turn, event)
+        assert fold_moves(None, events[:count]) == in_turn
 
 
 def test_a_ledger_is_folded_by_cluster_and_grows() -> None:
