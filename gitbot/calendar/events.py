@@ -57,6 +57,8 @@ def appointment_words(event: Appointment, *, now: int) -> str:
     if event.cancelled:
         parts.append(f"cancelled: {event.cancelled}")
     parts += [part for part in (event.what, event.frozen) if part]
+    if event.frozen.startswith("wholly"):  # nothing moves, whatever its lead
+        return "; ".join(parts)
     if event.lead_is_open:
         parts.append(f"moves from when its plan says, at most {format_duration(event.lead)} before")
     elif event.lead:

@@ -55,8 +55,22 @@ def _why(
         what = stopped.reason or str(stopped.state)
         return MoveState.WITHDRAWN, f"move {stopped.number} of its group failed: {what}"
     if next_start(view, approved, move, request) is None:
-        return MoveState.EXPIRED, "it could not start within its allowed time"
+        return (
+            MoveState.EXPIRED,
+            f"it could not start within its allowed time{_frozen(view, approved, move)}",
+        )
     return _node_is_over(view, approved, move)
+
+
+def _frozen(view: ExecutorInput, approved: Approved, move: Move) -> str:
+    """Which freezes cover what is left of the move's time, in words; "" if it is simply over."""
+    left = intersect(approved.terms.allowed, (Interval(start=view.now, end=FOREVER),))
+    names = [
+        freeze.intent.name
+        for freeze in view.problem.freezes
+        if move.vm.namespaced_name in freeze.vms and intersect(freeze.times, left)
+    ]
+    return f": frozen by {', '.join(names)} to its end" if names else ""
 
 
 def _node_is_over(

@@ -191,9 +191,13 @@ def _frozen_finding(window: _Window, every: Sequence[Interval], names: Sequence[
         how = f"open from its merge on, {by} without an end"
     else:
         total = sum(each.end - each.start for each in every)
-        first, last = (_words(window, each) for each in (every[0], every[-1]))
+        first, last = (
+            _words(window, Interval(start=each.start + window.lead, end=each.end))
+            for each in (every[0], every[-1])
+        )
         which = first if len(every) == 1 else f"{len(every)} openings, {first} to {last}"
-        lead = f" with {format_duration(window.lead)} of lead" if window.lead else ""
+        most = "at most " if window.spec.drain.lead == AUTO else ""
+        lead = f" with {most}{format_duration(window.lead)} of lead" if window.lead else ""
         length = format_duration(total)
         how = f"{which}: {length} to move{lead}, {length} of it frozen by {by}"
     message = f"found a window that is wholly frozen ({how}), expected some time to move"

@@ -6,6 +6,7 @@ from gitbot.reports.conditions import (
     Conditions,
     PlanConditions,
     QueuedMigration,
+    frozen_words,
     further_merges,
     merges_after,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "exposition_type",
     "fit",
     "formats_of",
+    "frozen_words",
     "further_merges",
     "json_findings",
     "load_table",

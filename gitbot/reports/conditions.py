@@ -156,7 +156,7 @@ def lines(
         return
     requests = grouped((move.request, move) for move in plan.moves)
     for request, moves in list(requests.items())[:_NAMED]:
-        yield from _of_request(outlook.of(request), moves)
+        yield from _of_request(outlook.of(request), moves, plan.snapshot.taken_at)
     if len(requests) > _NAMED:
         yield "and", f"{len(requests) - _NAMED} more requests, each in its own time"
     if deadline.time < FOREVER:
@@ -218,7 +218,47 @@ IF_IT_FAILS = (
 )
 
 
-def _of_request(item: Conditions, moves: tuple[Move, ...]) -> Iterator[tuple[str, str]]:
+def freezes_ahead(
+    item: Conditions, vm: NamespacedName, *, now: int
+) -> tuple[tuple[Freeze, Interval], ...]:
+    """The freezes that keep a VM from moving, from when its request may run on, one after another.
+
+    `now` in seconds UTC. Empty if the VM may move as soon as the request allows it.
+    """
+    begins = min((max(time.start, now) for time in item.allowed if time.end > now), default=now)
+    found: list[tuple[Freeze, Interval]] = []
+    spans = sorted(
+        ((time, freeze) for freeze in item.freezes if vm in freeze.vms for time in freeze.times),
+        key=lambda pair: (pair[0], pair[1].intent),
+    )
+    for time, freeze in spans:
+        if time.contains(begins):
+            found.append((freeze, time))
+            begins = time.end
+    return tuple(found)
+
+
+def frozen_words(freeze: Freeze, time: Interval, zone: str, *, now: int) -> str:
+    """`frozen by quarter-close until Tue 2026-12-01 06:00 Europe/Madrid: books close`."""
+    ahead = f" from {moment(time.start, zone)}" if time.start > now else ""
+    until = ahead or ("" if time.end >= FOREVER else f" until {moment(time.end, zone)}")
+    why = f": {freeze.reason}" if freeze.reason else ""
+    return f"frozen by {freeze.intent.name}{until}{why}"
+
+
+def _frozen(item: Conditions, moves: tuple[Move, ...], now: int) -> Iterator[tuple[str, str]]:
+    vms = [move.vm.namespaced_name for move in moves]
+    frozen = grouped(
+        (frozen_words(freeze, time, item.zone, now=time.start), str(vm))
+        for vm in vms
+        for freeze, time in freezes_ahead(item, vm, now=now)
+    )
+    for words, some in frozen.items():
+        which = f" ({first_of(some, _NAMED)})" if len(some) < len(vms) else ""
+        yield "waits", f"{words}{which}"
+
+
+def _of_request(item: Conditions, moves: tuple[Move, ...], now: int) -> Iterator[tuple[str, str]]:
     if item.open is not None:
         if item.open.end == FOREVER:
             end = "its nodes are back" if item.nodes else "it is removed"
@@ -233,6 +273,7 @@ def _of_request(item: Conditions, moves: tuple[Move, ...]) -> Iterator[tuple[str
         until = "" if last == FOREVER else f" until {moment(last, item.zone)}"
         since = f"from {moment(first, item.zone)}" if first else "at once"
         yield "time", f"{since}{until}"
+    yield from _frozen(item, moves, now)
     if item.nodes:
         yield "cordon", _cordon_words(item)
         yield "home", _home_words(item, moves)

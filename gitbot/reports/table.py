@@ -74,7 +74,7 @@ def brief(diff: Diff, *, colour: bool = False) -> str:
 
 
 _BRIEF, _FEW = 8, 3  # lines below the verdict, and of each part
-_WHEN = ("window", "estimate")
+_WHEN = ("window", "waits", "estimate")
 
 
 def _openings(diff: Diff) -> tuple[str, ...]:

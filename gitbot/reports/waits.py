@@ -6,20 +6,28 @@ from collections.abc import Mapping
 
 from gitbot.model.plan.plan import MoveRef, PlacementPlan
 from gitbot.model.text.wording import first_of
+from gitbot.reports.conditions import freezes_ahead
 from gitbot.reports.diff import Diff
 
 _NAMED = 2
 
 
 def waits_of(diff: Diff) -> Mapping[MoveRef, str]:
-    """As `awaited`, and `its window` for moves that could start at once in an open window."""
+    """As `awaited`; also `its window` while that is not open, and `NAME ends` of a freeze."""
     ahead = {
         item.request
         for item in diff.outlook.conditions
         if item.allowed and all(time.start > diff.now for time in item.allowed)
     }
-    opens = {move.ref: "its window" for move in diff.plan.moves if move.request in ahead}
-    return {**opens, **awaited(diff.plan)}
+    found = dict(awaited(diff.plan))
+    for move in diff.plan.moves:
+        item, vm = diff.outlook.of(move.request), move.vm.namespaced_name
+        ends = [f"{freeze.intent.name} ends" for freeze, _ in freezes_ahead(item, vm, now=diff.now)]
+        window = "its window" if move.request in ahead and move.ref not in found else ""
+        words = "; ".join(filter(None, (window, *ends, found.get(move.ref, ""))))
+        if words:
+            found[move.ref] = words
+    return found
 
 
 def awaited(plan: PlacementPlan) -> Mapping[MoveRef, str]:

@@ -22,6 +22,10 @@ _STYLES = {
     "unresolvable": Style.BAD,
     "refuses": Style.BAD,
 }
+_MASTERS = tuple(
+    f"TaintToleration: the node has taint node-role.kubernetes.io/{role}"
+    for role in ("control-plane", "master")
+)
 _PLAIN = Paint()
 _KINDS = {"VirtualMachineInstance": "vm", "VirtualMachine": "vm", "Pod": "pod"}
 
@@ -151,6 +155,9 @@ def _reasons(verdict: NodeVerdict, *, wide: bool) -> list[str]:
         lines += [f"{rejection.plugin}: {text}" for text in words]
         if wide and rejection.details:
             lines.append(f"  ({'; '.join(rejection.reasons)})")
+    master = next((line for line in lines if any(taint in line for taint in _MASTERS)), "")
+    if master and len(lines) > 1 and not wide:  # it is for no VM, so one reason is enough
+        return [f"{master}; and {len(lines) - 1} more (-o wide)"]
     return lines
 
 

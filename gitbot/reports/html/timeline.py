@@ -20,7 +20,7 @@ from gitbot.reports import escape
 from gitbot.reports.conditions import starts_of
 from gitbot.reports.diff import Diff
 from gitbot.reports.sentence import memory
-from gitbot.reports.waits import awaited
+from gitbot.reports.waits import waits_of
 
 WIDTH = 960
 MAX_LANES = 40
@@ -199,7 +199,7 @@ def _edges(time: Interval) -> tuple[int, int]:
 def _drawn(
     diff: Diff, lanes: dict[str, tuple[Move, ...]], scale: _Scale, *, by_zone: bool, top: int
 ) -> Iterator[Lane]:
-    waits = awaited(diff.plan)
+    waits = waits_of(diff)
     y = top + _GAP
     for label, moves in lanes.items():
         bars: list[Bar] = []

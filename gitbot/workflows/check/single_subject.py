@@ -29,6 +29,7 @@ from gitbot.model.text.instants import format_instant
 from gitbot.model.text.names import IntentRef
 from gitbot.model.text.wording import nearest
 from gitbot.planner import make_plan
+from gitbot.reports import frozen_words
 from gitbot.workflows.check.scope import PlanningInputs
 from gitbot.workflows.core.broken_files import FolderStops
 from gitbot.workflows.core.draining_nodes import closing_goals, drains_due, plan_beside_drains
@@ -96,14 +97,14 @@ def judge_vm(
     rows = [
         *_rules(problem.rules, vm, nodes, instances),
         *_rules(hot, vm, (*here, *nodes), instances),  # a hot node wishes its own VMs away
-        *_freezes(problem, vm),
+        *_freezes(problem, vm, revision.zone or "UTC"),
         *_windows(due, evidence.now),
         *_reservations(problem),
         *(_stopped_nodes(stops, (*here, *nodes)) if stops is not None else ()),
     ]
     if vm not in instances or not instances[vm].node:
         return VmVerdict(rows=tuple(rows))
-    if any(row.refuses for row in _freezes(problem, vm)):  # that keeps what is approved, too
+    if any(row.refuses for row in rows if not row.node):  # a freeze keeps what is approved, too
         others = tuple(item for item in problem.reservations if item.vm != vm)
         problem = replace(problem, reservations=others)
     plan = make_plan(problem)
@@ -157,20 +158,18 @@ def _rules(
                 )
 
 
-def _freezes(problem: PlacementProblem, vm: NamespacedName) -> Iterator[IntentVerdict]:
+def _freezes(problem: PlacementProblem, vm: NamespacedName, zone: str) -> Iterator[IntentVerdict]:
     for freeze in problem.freezes:
         if vm not in freeze.vms or not freeze.times:
             continue
         first = freeze.times[0]
         now = first.contains(problem.now)
-        when = (
-            f"until {format_instant(first.end)}" if now else f"from {format_instant(first.start)}"
-        )
+        words = frozen_words(freeze, first, zone, now=problem.now)
         yield IntentVerdict(
             node="",
             intent=freeze.intent.id,
             where=freeze.intent.where,
-            says=f"frozen {when}" + (f": {freeze.reason}" if freeze.reason else ""),
+            says=words.replace("`", ""),
             refuses=now,
         )
 

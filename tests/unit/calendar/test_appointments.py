@@ -32,6 +32,9 @@ WORDS = {
     "Sun 6 Dec 22:00-02:00 Europe/Madrid, in 3 days; cancelled: by a person; 4 nodes": replace(
         SUNDAY, what="4 nodes", announced=ANNOUNCED, cancelled="by a person"
     ),
+    "Sun 6 Dec 22:00-02:00 Europe/Madrid, in 3 days; 4 nodes; wholly frozen by close": replace(
+        SUNDAY, what="4 nodes", announced=ANNOUNCED, lead=7200, frozen="wholly frozen by close"
+    ),
     "Thu 3 Dec 12:00-14:30 Europe/Madrid, open for another 1 h 30 min": at(
         "2026-12-03T11:00:00Z", "2026-12-03T13:30:00Z"
     ),

@@ -69,6 +69,20 @@ def test_a_node_that_the_published_snapshot_does_not_have_is_named(
     assert "window drain-kni-worker: there is no node kni-worker" in said.err
 
 
+def test_approved_drain_waits_for_no_proposal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with at_desk(tmp_path, monkeypatch) as desk:
+        desk.gitbot("drain", "kni-worker", "--start", "tomorrow 22:00", "--for", "4h")
+        desk.gitbot("check", "--pull-request", "1", "--publish")
+        desk.loop.merge(1)
+        desk.gitbot("reconcile")
+        desk.git("fetch")
+        shown = desk.gitbot("calendar", "--rev", "origin/main").out
+    assert "; 1 node, approved; moves from " in shown
+    assert "proposal" not in shown
+
+
 def test_what_cannot_be_shown_is_said(repository: Path) -> None:
     code, text = gitbot("calendar", *NOW, "--until", "2026-12-30")
     assert (code, "expected an end after the start" in text) == (2, True)

@@ -1,6 +1,7 @@
 """`gitbot explain` inside a repository: its intents beside the scheduler, never mixed with it."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -164,11 +165,11 @@ def test_another_time_is_judged_with_the_cluster_of_now(desk: Desk) -> None:
     soon = FREEZE.replace("spec: {namespaces: [customapp], reason: quarter close}\n", "spec:\n")
     desk.write(freeze=f"{soon}  namespaces: [customapp]\n{when}")
     assert "customapp: would go to kni-worker" in desk.gitbot("explain", "jumpbox").out
-    assert "frozen from " in desk.gitbot("explain", "jumpbox").out
+    assert re.search(r"frozen by \S+ from ", desk.gitbot("explain", "jumpbox").out)
     later = desk.gitbot("explain", "jumpbox", "--at", format_instant(opens + 3600))
     assert later.code == 0, later.text
     assert f"({format_instant(opens + 3600)}), in " in later.out.splitlines()[0]
-    assert "frozen until " in later.out
+    assert "frozen by " in later.out
 
 
 def test_a_time_of_day_is_the_next_one_of_the_clusters_zone(desk: Desk) -> None:

@@ -56,8 +56,18 @@ CASES = {
     "all of three": (
         (window("w", WEEKLY, "  drain: {lead: PT2H}\n"), freeze(DAY.replace("P1D", "P30D"))),
         (
-            "(3 openings, Sun 6 Dec 2026 20:00-02:00 Europe/Madrid to Sun 20 Dec 2026 20:00-02:00 "
+            "(3 openings, Sun 6 Dec 2026 22:00-02:00 Europe/Madrid to Sun 20 Dec 2026 22:00-02:00 "
             "Europe/Madrid: 18 h to move with 2 h of lead, 18 h of it frozen by FreezeWindow f)"
+        ),
+    ),
+    "a lead that a plan decides": (
+        (
+            window("w", ONCE, "  drain: {lead: Auto}\n"),
+            freeze(DAY.replace("06", "05").replace("P1D", "P4D")),
+        ),
+        (
+            "(Sun 6 Dec 2026 22:00-02:00 Europe/Madrid: 16 h to move with at most 12 h of lead, "
+            "16 h of it frozen by FreezeWindow f)"
         ),
     ),
     "two of three": ((window("w", WEEKLY), freeze(DAY.replace("P1D", "P10D"))), ""),

@@ -397,3 +397,15 @@ def test_healing_that_has_no_plan_is_not_due_in_the_next_pass() -> None:
     page = table(status(story.shell))
     assert "no free zone" in page
     assert "gitbot propose" not in page
+
+
+def test_freeze_over_all_its_time_is_the_reason_why_a_drain_expires() -> None:
+    story = merged()
+    reconcile(story.shell)
+    close = 'schedule: {start: "2026-12-06T00:00", timeZone: Europe/Madrid, duration: P7D}'
+    story.commit(close=f"{HEAD}kind: FreezeWindow\nmetadata: {{name: close}}\nspec:\n  {close}\n")
+    reconcile(story.shell)
+    events = [item for item in story.store.read().events if isinstance(item, MoveChanged)]
+    assert {item.reason for item in events} == {
+        "it could not start within its allowed time: frozen by close to its end"
+    }

@@ -41,13 +41,14 @@ def _entries(agenda: AgendaView, intent: Intent, spec: MaintenanceWindowSpec) ->
             return replace(event, what=what)
         drain = OccurrenceId(window=intent.ref.name, id=occurrence.id).drain
         lead = spec.drain.longest_lead
-        begins = agenda.begins.get(drain, 0) if spec.drain.lead == AUTO else 0
+        approved = drain in agenda.begins
+        begins = agenda.begins[drain] if approved and spec.drain.lead == AUTO else 0
         return replace(
             event,
-            what=what,
+            what=f"{what}, approved" if approved else what,
             lead=occurrence.start - begins if begins else lead,
             lead_is_open=spec.drain.lead == AUTO and not begins,
-            announced=occurrence.start - lead - agenda.announce,
+            announced=0 if approved else occurrence.start - lead - agenda.announce,
             cancelled="by a person" if drain in agenda.cancelled else "",
         )
 
