@@ -14,6 +14,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.eviction import eviction_strategy
+from gitbot.kubevirt.limits import remote_end
 from gitbot.kubevirt.names import CREATED_BY, mover_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.findings import Severity
@@ -54,7 +55,7 @@ def _migrations(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
         yield _note(
             "VirtualMachineInstanceMigration",
             name_of(migration),
-            f"{mover_of(migration)} migrates {vmi} ({phase or 'new'})",
+            f"{mover_of(migration)} migrates {vmi}{remote_end(migration)} ({phase or 'new'})",
             "it takes a slot, and gitbot's migrations queue behind it",
         )
 

@@ -14,7 +14,8 @@ UNSCHEDULABLE_TIMEOUT = 300
 PENDING_TIMEOUT = 900
 UTILITY_TIMEOUT = 150
 PRIORITIES = {"system-critical": 100, "user-triggered": 50, "system-maintenance": 20}
-_NOT_RUNNING = ("", "Pending", "WaitingForSync", "Synchronizing", *FINAL_PHASES)
+_SYNCHRONIZING = ("WaitingForSync", "Synchronizing")
+_NOT_RUNNING = ("", "Pending", *_SYNCHRONIZING, *FINAL_PHASES)
 
 
 def limits_of(kubevirt: KubernetesObject) -> tuple[int, int]:
@@ -32,7 +33,27 @@ def is_running(migration: KubernetesObject) -> bool:
 
     A Pending one counts too once its target pod exists, but that cannot be seen without the pods.
     """
-    return phase_of(migration) not in _NOT_RUNNING
+    phase = phase_of(migration)
+    if phase == "Scheduling" and sends_away(migration):
+        return False  # it waits for the pod in the other cluster
+    return phase not in _NOT_RUNNING
+
+
+def sends_away(migration: KubernetesObject) -> bool:
+    """Whether it moves the VM to another cluster (IsDecentralizedSource in KubeVirt's types.go)."""
+    spec = migration.get("spec") or {}
+    return spec.get("sendTo") is not None and spec.get("receive") is None
+
+
+def remote_end(migration: KubernetesObject) -> str:
+    """` to another cluster (…)` or ` from another cluster (…)`; "" if both ends are here."""
+    sent, received = (at(migration, "spec", key) for key in ("sendTo", "receive"))
+    if (sent is None) == (received is None):
+        return ""
+    name = f"migrationID {(sent or received or {}).get('migrationID', '')}"
+    if sent is None:
+        return f" from another cluster ({name})"
+    return f" to another cluster ({sent.get('connectURL', '')}, {name})"
 
 
 _BLOCKED = {
@@ -50,6 +71,8 @@ Source: VirtualMachineInstanceMigrationConditionType, and virt-controller's migr
 def blocked_by(migration: KubernetesObject) -> str:
     """Why a waiting migration would not start in a free slot, in words; "" if it would."""
     waits = phase_of(migration) in _NOT_RUNNING
+    if phase_of(migration) in _SYNCHRONIZING:
+        return "it waits for the other cluster"
     found = (words for name, words in _BLOCKED.items() if condition_of(migration, name))
     return next(found, "") if waits else ""
 

@@ -10,6 +10,7 @@ from gitbot.constraints.moves.copies import volume_words
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.kubevirt.eviction import eviction_words
+from gitbot.kubevirt.limits import remote_end
 from gitbot.kubevirt.preflight import without_pins
 from gitbot.model.cluster.opt_out import LABEL, opted_out
 from gitbot.model.plan.diagnosis import CONTRADICTION, STORAGE
@@ -168,7 +169,9 @@ def _in_flight(board: PlanState, vm: NamespacedName) -> Blocker | None:
     if vm not in board.facts.moving:
         return None
     _, target = board.facts.moving[vm]
-    reason = f"a migration of this VM to {target or 'a node not known yet'} is running already"
+    where = next(filter(None, map(remote_end, board.facts.migrations_of(vm))), "")
+    where = where or f" to {target or 'a node not known yet'}"
+    reason = f"a migration of this VM{where} is running already"
     until = board.facts.queue_ends.get(vm, 0)
     return Blocker(
         code="in-flight", reason=reason, hint="plan again when it has ended", until=until

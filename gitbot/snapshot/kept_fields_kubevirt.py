@@ -210,7 +210,7 @@ STORED_TYPE: Fields = {**INSTANCE_TYPE, **PREFERENCE}
 MIGRATION: Fields = {
     "spec": {
         **keep("addedNodeSelector", "priority", "vmiName"),
-        "sendTo": keep("migrationID"),
+        "sendTo": keep("connectURL", "migrationID"),
         "receive": keep("migrationID"),
     },
     "status": {

@@ -9,7 +9,7 @@ from gitbot.execution.cluster_facts import is_own, vm_of
 from gitbot.intents import IntentSet, MaintenanceWindowSpec, MigrationRequestSpec
 from gitbot.intents.compile import opening_of
 from gitbot.kubernetes.phases import is_final
-from gitbot.kubevirt.limits import blocked_by, is_running
+from gitbot.kubevirt.limits import blocked_by, is_running, remote_end
 from gitbot.kubevirt.names import mover_of
 from gitbot.model.ledger.request_id import DrainId, ReturnId
 from gitbot.model.plan.plan import PlacementPlan
@@ -124,7 +124,7 @@ def _ahead(problem: PlacementProblem) -> tuple[QueuedMigration, ...]:
                 vm=vm,
                 runs=is_running(migration),
                 ours=is_own(migration),
-                by="" if is_own(migration) else mover_of(migration),
+                by="" if is_own(migration) else mover_of(migration) + remote_end(migration),
                 blocked=blocked_by(migration),
                 seconds=copies.of(vm, instances.get(vm, {})).seconds,
             )

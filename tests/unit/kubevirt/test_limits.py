@@ -3,9 +3,11 @@ from typing import Any
 import pytest
 
 from gitbot.kubevirt.limits import (
+    blocked_by,
     is_running,
     limits_of,
     pending_timeout,
+    remote_end,
     requeue_delay,
     unschedulable_timeout,
 )
@@ -105,3 +107,30 @@ def test_which_phases_hold_a_slot(phase: str, running: bool) -> None:
 )
 def test_an_estimate_copies_every_byte_once(memory: int, bandwidth: int, seconds: int) -> None:
     assert estimate_seconds(memory, bandwidth) == seconds
+
+
+SENT = {"sendTo": {"connectURL": "far:9185", "migrationID": "x"}}
+RECEIVED = {"receive": {"migrationID": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "phase", "runs", "waits", "end"),
+    [
+        ({}, "Scheduling", True, "", ""),
+        (SENT, "Scheduling", False, "", " to another cluster (far:9185, migrationID x)"),
+        (SENT, "Running", True, "", " to another cluster (far:9185, migrationID x)"),
+        (SENT, "Synchronizing", False, "other", " to another cluster (far:9185, migrationID x)"),
+        (RECEIVED, "WaitingForSync", False, "other", " from another cluster (migrationID x)"),
+        (RECEIVED, "Scheduling", True, "", " from another cluster (migrationID x)"),
+        (SENT | RECEIVED, "Scheduling", True, "", ""),
+    ],
+)
+def test_a_migration_between_clusters_counts_as_kubevirt_counts_it(
+    spec: dict[str, Any], phase: str, runs: bool, waits: str, end: str
+) -> None:
+    """types.go, IsRunning: the source's end has no pod here while it is Scheduling."""
+    item = {"metadata": {"name": "m"}, "spec": {"vmiName": "v", **spec}, "status": {"phase": phase}}
+    assert is_running(item) == runs
+    assert waits in blocked_by(item)
+    assert bool(blocked_by(item)) == bool(waits)
+    assert remote_end(item) == end
