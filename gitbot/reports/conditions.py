@@ -17,6 +17,7 @@ from gitbot.model.text.wording import counted, first_of
 
 UTC = "UTC"
 _NAMED = 3
+_LISTED = 12
 _DAY = 86_400
 
 
@@ -173,11 +174,23 @@ def lines(
     heavy = sum(any(check.name == STORAGE for check in move.checks) for move in plan.moves)
     less += f" ({counted(heavy, 'move')} with volumes that change their storage)" if heavy else ""
     yield "estimate", f"{took}, {when}{shift}, at {bandwidth // 2**20} MiB/s a migration{less}"
+    yield from _landings(plan.moves)
     ones = (check.message for move in plan.moves for check in move.checks if check.name == TOGETHER)
     for words in dict.fromkeys(ones):
         yield "together", words
     yield "queue now", queue_words(outlook, starts=starts, now=plan.snapshot.taken_at)
     yield "if a move fails", IF_IT_FAILS
+
+
+def _landings(moves: Sequence[Move]) -> Iterator[tuple[str, str]]:
+    """The nodes among which the scheduler chooses, of moves without a pin to one node."""
+    free = (move for move in moves if len(move.allowed_nodes) > 1)
+    groups = grouped((move.allowed_nodes, str(move.vm.namespaced_name)) for move in free)
+    for nodes, vms in list(groups.items())[:_NAMED]:
+        words = f"{first_of(vms, _NAMED)}: {first_of(nodes, _LISTED)}"
+        yield "may land", f"{words}, as the scheduler chooses; no Required rule breaks on any"
+    if len(groups) > _NAMED:
+        yield "may land", f"{len(groups) - _NAMED} more sets of nodes: allowedNodes of -o json"
 
 
 def further_merges(*, home: bool, begins: int, announced: int, now: int, zone: str) -> str:

@@ -266,6 +266,8 @@ def test_a_migration_asks_for_exactly_the_labels_of_the_target(tmp_path: Path) -
     assert (move["pin"], move["addedNodeSelector"]) == ("None", OWN)
     assert move["allowedNodes"] == ["n2", "n3"]
     assert found["findings"] == []
+    said = plan(tmp_path, SELECTED, *racks(), vm("web", on="n1"))
+    assert "may land: default/web: n2, n3, as the scheduler chooses" in said.out
 
 
 @pytest.mark.parametrize(
