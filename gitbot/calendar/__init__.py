@@ -1,6 +1,7 @@
 """Turns schedules, recurrences, time zones and clock changes into instants. Reads no clock."""
 
 from gitbot.calendar.events import (
+    CHANGE_WINDOW,
     Appointment,
     appointment_words,
     following_month,
@@ -32,6 +33,7 @@ from gitbot.calendar.time_formats import (
 from gitbot.calendar.zones import TZDATA_VERSION, clock_time, day_start, local_text, resolve, zone
 
 __all__ = [
+    "CHANGE_WINDOW",
     "DURATION",
     "TZDATA_VERSION",
     "Appointment",

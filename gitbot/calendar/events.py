@@ -14,6 +14,7 @@ from gitbot.model.text.instants import FOREVER, Interval
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MARKS = {"window": "W", "freeze": "F", "request": "R"}
+CHANGE_WINDOW = "change window"  # what a window without nodes is
 _CELL = 7
 
 

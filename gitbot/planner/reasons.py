@@ -14,6 +14,7 @@ from gitbot.kubevirt.names import CREATED_BY, SCHEDULABLE
 from gitbot.kubevirt.source_node import NOT_ANSWERING, deletion_of, handler_is_lost_at, lost_of
 from gitbot.model.cluster.scheduling import HOSTNAME, ZONE, AffinityTerm
 from gitbot.model.plan.plan import NodeReasons
+from gitbot.model.plan.problem import EmptyNodes
 from gitbot.model.text.wording import first_of
 from gitbot.planner.plan_types import Blocker, TargetPolicy
 from gitbot.planner.state.plan_state import PlanState
@@ -174,7 +175,11 @@ def _counted(
     if _COMPANY in kinds and (bound := _bound_by(board, vm)):
         hint = bound
     if _CLOSED in kinds:
-        hint = f"a node of the drain that is back takes VMs again: plan again then; {hint}"
+        drains = (goal for goal in board.facts.problem.goals if isinstance(goal, EmptyNodes))
+        back = "a node of the drain that is back takes VMs again"
+        if any(goal.together for goal in drains):
+            back = "when all nodes of the drain are back, they take VMs again"
+        hint = f"{back}: plan again then; {hint}"
     scope = "no node" if wish.target.anywhere else "no node of the target"
     return Blocker(
         code="no-feasible-node",

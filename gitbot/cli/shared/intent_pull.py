@@ -211,7 +211,9 @@ def _at_options(result: CheckResult, path: str, verb: str) -> CheckResult:
         fits = [key for key in typed if f"{finding.key_path}.".startswith(f"{key}.")]
         if finding.file != path or not fits:
             return finding
-        return replace(finding, file=typed[max(fits, key=len)], line=0, column=0, key_path="")
+        hint = finding.hint.replace("write drain.cordon: Gitbot", "add --cordon")
+        at = typed[max(fits, key=len)]
+        return replace(finding, file=at, line=0, column=0, key_path="", hint=hint)
 
     judged = result.judged
     if judged is not None:

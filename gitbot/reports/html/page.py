@@ -35,7 +35,7 @@ from gitbot.reports.diff import (
 from gitbot.reports.html.move_chart import MoveChart, board, narrow_board
 from gitbot.reports.html.timeline import Timeline, narrow_timeline, timeline
 from gitbot.reports.html.year_chart import year_picture
-from gitbot.reports.sentence import memory
+from gitbot.reports.sentence import memory, short_drains
 from gitbot.reports.waits import waits_of
 
 PAGE = "report.html.j2"
@@ -70,6 +70,7 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
             "diff": diff,
             "rows": (),
             "sentence": diff.happens,
+            "short": short_drains(plan),
             "plan": plan,
             "findings": diff.said,
             "hold_titles": HOLD_TITLES,

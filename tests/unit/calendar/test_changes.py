@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from gitbot.calendar import Appointment, changed_openings
-from gitbot.model.text.instants import Interval, parse_instant
+from gitbot.calendar import CHANGE_WINDOW, Appointment, changed_openings
+from gitbot.model.text.instants import FOREVER, Interval, parse_instant
 
 NOW = parse_instant("2026-12-01T00:00:00Z")
 
@@ -35,6 +35,14 @@ def test_a_day_later_has_moved_and_a_week_later_is_another() -> None:
     assert changes([opening(5)], [opening(5, hours=2)]) == (
         "window firmware: 1 moves: Sun 6 Dec 00:00-04:00 UTC to Sun 6 Dec 00:00-02:00 UTC",
     )
+
+
+def test_drain_without_schedule_is_not_open_for_ever() -> None:
+    always = replace(opening(1), time=Interval(start=0, end=FOREVER))
+    until = "open from the merge of its file until its nodes are back"
+    assert changes([], [always]) == (f"window firmware: 1 appears: {until}",)
+    change = replace(always, what=CHANGE_WINDOW)
+    assert changes([], [change]) == ("window firmware: 1 appears: always",)
 
 
 def test_a_freeze_that_has_begun_counts_and_a_window_does_not() -> None:

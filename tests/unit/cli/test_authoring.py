@@ -389,3 +389,9 @@ def test_author_closes_the_connection_that_it_has_read(
     monkeypatch.setattr(LazyCluster, "close", noted)
     assert desk.gitbot("move", "vm/jumpbox", "--away", "--dry-run").code == 0
     assert closed == [desk.loop.cluster.name]
+
+
+def test_drain_without_cordon_hints_at_its_own_option(desk: Desk) -> None:
+    said = desk.gitbot("drain", "kni-worker", "--dry-run").out
+    assert "--cordon: kni-worker is not cordoned: " in said
+    assert "cordon before the drain starts, or add --cordon [warning intents/not-cordoned]" in said

@@ -133,6 +133,15 @@ def test_the_whole_cluster_one_node_after_the_other() -> None:
     assert plan.holds[0].hint.startswith("a node of the drain that is back takes VMs again")
 
 
+def test_no_node_takes_vms_before_all_of_them_are_back() -> None:
+    goal = empty("n1", "n2", "n3", cordoned_by_gitbot=True, together=True)
+    vms = [vm("a", on="n1"), vm("b", on="n2")]
+    plan = planned(problem([*small("n1", "n2", "n3"), *vms], goals=[goal]))
+    hints = {hold.hint for hold in plan.holds if hold.code == "no-feasible-node"}
+    assert hints
+    assert all(hint.startswith("when all nodes of the drain are back, they take") for hint in hints)
+
+
 def test_later_nodes_help_only_where_no_other_will_do() -> None:
     case = problem(
         [*small("n1", "n2", "n3"), vm("a", on="n1"), vm("b", on="n2")],

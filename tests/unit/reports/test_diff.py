@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gitbot.adapters.working_tree import ShippedTexts
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.findings import Finding, Severity
@@ -22,6 +23,7 @@ from gitbot.model.plan.plan import (
 from gitbot.model.plan.problem import Limits
 from gitbot.model.text.names import IntentRef
 from gitbot.reports import Diff, Preview, brief, markdown, placement_diff, terminal
+from gitbot.reports.html.page import html
 from gitbot.reports.picture import picture
 from gitbot.reports.sentence import sentence
 from tests.unit.reports.plans import HOLD, PLAN, RULE, STARTS, move, node
@@ -98,6 +100,7 @@ def test_a_drain_that_falls_short_says_which_nodes_can_be_emptied() -> None:
     line = "window firmware: 2 of 3 nodes can be emptied: n1, n2; not n3"
     assert f"\n{line}\n" in terminal(diff())
     assert f"**{line}**" in markdown(diff())
+    assert f">{line}</p>" in html(diff(), templates=ShippedTexts().templates())
     none = Drained(request=RequestId.read("drain/d/1"), emptied=(), kept=("n1",))
     assert "d: 0 of 1 node can be emptied; not n1" in terminal(diff(replace(PLAN, drains=(none,))))
     whole = Drained(request=RequestId.read("drain/d/1"), emptied=("n1",), kept=())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gitbot.calendar import Appointment, Occurrence
+from gitbot.calendar import CHANGE_WINDOW, Appointment, Occurrence
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.kind import (
     AgendaView,
@@ -34,7 +34,7 @@ def _entries(agenda: AgendaView, intent: Intent, spec: MaintenanceWindowSpec) ->
         event = agenda.event(intent, "window", spec.schedule, occurrence)
         event = replace(event, frozen=agenda.frozen(event.time, ""))
         if spec.nodes is None:
-            return replace(event, what="change window")
+            return replace(event, what=CHANGE_WINDOW)
         count = agenda.count(spec.nodes)
         what = _nodes_words(spec.nodes) if count is None else _counted(count)
         if occurrence is None:
