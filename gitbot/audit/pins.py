@@ -115,6 +115,8 @@ def differences(wanted: Json, found: Json, *, typed: bool = False) -> list[str]:
     """
     lines = []
     for field in PLACEMENT_FIELDS:
+        if wanted.get(field) == found.get(field):
+            continue  # nearly always so
         asked, there = (_without_empty(spec.get(field)) or None for spec in (wanted, found))
         filled = field == "evictionStrategy" or (typed and field in _OF_INSTANCETYPE)
         if asked == there or (asked is None and filled):

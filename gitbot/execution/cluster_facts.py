@@ -20,6 +20,7 @@ from gitbot.kubernetes.objects import (
 )
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.limits import is_running
+from gitbot.model.caches import LastValueCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.effect_id import label_value
@@ -49,21 +50,16 @@ class ClusterFacts:
     def of(
         cls, problem: PlacementProblem, migrations: tuple[KubernetesObject, ...]
     ) -> ClusterFacts:
-        snapshot = problem.snapshot
-        instances = snapshot.of("VirtualMachineInstance")
+        placed = _placed(problem.snapshot)
         return cls(
-            instances={name_of(instance): instance for instance in instances},
-            nodes={name_of(node).name: node for node in snapshot.of("Node")},
+            instances=placed.instances,
+            nodes=placed.nodes,
             migrations={name_of(migration): migration for migration in migrations},
             unfinished=tuple(
                 sorted((item for item in migrations if not is_final(item)), key=name_of)
             ),
-            by_node=grouped(
-                (node, name_of(instance))
-                for instance in sorted(instances, key=name_of)
-                if (node := at(instance, "status", "nodeName"))
-            ),
-            job_names=_job_names(snapshot),
+            by_node=placed.by_node,
+            job_names=placed.job_names,
             zone_key=problem.zone_key,
         )
 
@@ -105,11 +101,38 @@ class ClusterFacts:
         return self.by_node.get(node, ())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Placed:
+    """What a snapshot alone says: a pass asks for it several times."""
+
+    instances: Mapping[NamespacedName, KubernetesObject]
+    nodes: Mapping[str, KubernetesObject]
+    by_node: Mapping[str, tuple[NamespacedName, ...]]
+    job_names: frozenset[tuple[str, str]]
+
+    @classmethod
+    def of(cls, snapshot: ClusterSnapshot) -> _Placed:
+        instances = {name_of(obj): obj for obj in snapshot.of("VirtualMachineInstance")}
+        return cls(
+            instances=instances,
+            nodes={name_of(node).name: node for node in snapshot.of("Node")},
+            by_node=grouped(
+                (node, name)
+                for name, instance in sorted(instances.items())
+                if (node := at(instance, "status", "nodeName"))
+            ),
+            job_names=_job_names(snapshot),
+        )
+
+
+_placed = LastValueCache[ClusterSnapshot, _Placed](lambda snapshot, _last: _Placed.of(snapshot))
+
+
 def _job_names(snapshot: ClusterSnapshot) -> frozenset[tuple[str, str]]:
     return frozenset(
         (name_of(pod).namespace, str(name))
         for pod in snapshot.of("Pod")
-        if (name := at(pod, "metadata", "annotations", JOB_NAME))
+        if (name := annotations_of(pod).get(JOB_NAME))
     )
 
 

@@ -50,7 +50,10 @@ def labels_of(obj: KubernetesObject) -> Mapping[str, str]:
 
 
 def annotations_of(obj: KubernetesObject) -> Mapping[str, str]:
-    annotations: Mapping[str, str] = at(obj, "metadata", "annotations", default={})
+    metadata = obj.get("metadata")
+    if type(metadata) is dict and type(found := metadata.get("annotations")) is dict:
+        return found  # faster
+    annotations: Mapping[str, str] = at(metadata, "annotations", default={})
     return annotations
 
 

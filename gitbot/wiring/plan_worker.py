@@ -274,6 +274,7 @@ def _answer(
 
 
 def main() -> None:
+    import_module("gitbot.planner.plan")  # before the limits, and once for all questions
     limit(MEMORY)
     os.environ.clear()
     gc.freeze()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from gitbot.model.plan.plan import Move
 from gitbot.model.plan.problem import Goal
 from gitbot.model.text.wording import counted
-from gitbot.planner.holds import Late
-from gitbot.planner.plan_types import Closed, Draft
-from gitbot.planner.state.plan_state import PlanState
+
+if TYPE_CHECKING:  # a pass with nothing to do plans nothing
+    from gitbot.planner.holds import Late
+    from gitbot.planner.plan_types import Closed, Draft
+    from gitbot.planner.state.plan_state import PlanState
 
 G = TypeVar("G", bound=Goal)
 
