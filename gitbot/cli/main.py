@@ -81,6 +81,7 @@ MEANT = {
     "cordon": "gitbot drain NODE --cordon",
     "delete": "gitbot cancel REQUEST, or remove its file in a pull request",
     "evacuate": "gitbot drain NODE",
+    "evict": "gitbot move vm/NAME --away",
     "events": "gitbot ledger show --all",
     "history": "gitbot ledger show",
     "log": "gitbot ledger show",
@@ -276,6 +277,7 @@ _NO_FOLDER = "the folder that you are in was removed; cd to one that is there"
 _NO_ROOM = "no folder takes temporary files: set TMPDIR to one with room that you may write"
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF)
 _SHORT = re.compile("-[^-]")
+_OTHER_WORDS = {"--start": "--from", "--from": "--start", "--until": "--for", "--for": "--until"}
 _FOUND = re.compile(r"'([^']*)' is not one of ")  # click's words for a wrong choice
 
 
@@ -285,6 +287,8 @@ def _usage(error: click.ClickException) -> str:
     how = f"{context.command_path} --help shows how" if context is not None else ""
     if context is not None and isinstance(error, click.NoSuchOption):
         known = [flag for param in context.command.params for flag in param.opts]
+        other = _OTHER_WORDS.get(error.option_name, "")
+        how = f"did you mean {other}?" if other in known else _of_parts(context, error, how)
         return _unknown("option", error.option_name, known, how)
     command = getattr(error, "command_name", "")  # click 8.4
     if command and context is not None and isinstance(context.command, click.Group):
@@ -298,6 +302,14 @@ def _usage(error: click.ClickException) -> str:
         near = nearest(found[1], [str(word) for word in choice.choices], cutoff=ALIKE)
         how = f"did you mean {near}?" if near else how
     return f"{text}; {how}" if how else text
+
+
+def _of_parts(context: click.Context, error: click.NoSuchOption, how: str) -> str:
+    """Which command of a group has the option, if one does; else `how`."""
+    for name, part in getattr(context.command, "commands", {}).items():
+        if any(error.option_name in param.opts for param in part.params):
+            return f"did you mean {context.command_path} {name} {error.option_name}?"
+    return how
 
 
 def _unknown(kind: str, word: str, known: list[str], how: str) -> str:

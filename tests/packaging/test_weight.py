@@ -14,7 +14,7 @@ ROOMS = {
     "adapters": 9_765,
     "audit": 2_268,
     "calendar": 1_755,
-    "cli": 9_778,
+    "cli": 9_802,
     "constraints": 11_850,
     "documents": 2_547,
     "errors": 117,
@@ -22,7 +22,7 @@ ROOMS = {
     "intents": 6_029,
     "kubernetes": 536,
     "kubevirt": 3_428,
-    "model": 3_760,
+    "model": 3_782,
     "planner": 8_235,
     "policy": 4_100,
     "ports": 640,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_667,
     "wiring": 1_269,
-    "workflows": 17_117,
+    "workflows": 17_138,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

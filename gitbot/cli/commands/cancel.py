@@ -13,7 +13,7 @@ from gitbot.cli.shared.session import by_option, running, running_options, say
 @by_option
 @running_options
 def cancel(where: dict[str, str], request: str, reason: str, by: str) -> int:
-    """End REQUEST (its ledger id, see `gitbot status`): it never runs again.
+    """End REQUEST (its id or name, see `gitbot status`): it never runs again.
 
     Moves that have not started are withdrawn, its own unfinished migrations are deleted; those that
     can no longer be recalled are listed. A migration that another executor may be creating just now
@@ -26,7 +26,7 @@ def cancel(where: dict[str, str], request: str, reason: str, by: str) -> int:
     with running(where) as shell:
         result = cancel(shell, request=request, reason=reason, by=by, on_report=write_dashboard)
     record = result.record
-    say(f"{request}: {record.outcome}")
+    say(f"{record.id}: {record.outcome}")
     for vm, node in record.landed.items():
         say(f"too late: {vm} is on {node}")
     for name in result.past_recall if not record.landed else ():

@@ -17,6 +17,7 @@ from gitbot.cli.shared.options import (
     now_option,
     output_option,
     scope_options,
+    vm_words,
 )
 from gitbot.cli.shared.session import colour
 from gitbot.errors import UsageError
@@ -49,7 +50,7 @@ _KINDS = {
 
 
 @click.command("explain")
-@click.argument("subjects", nargs=-1, metavar="[vm/NAME | pod/NAME]...")
+@click.argument("subjects", nargs=-1, metavar="[vm/NAME | pod/NAME]...", callback=vm_words)
 @click.option("--all-pending", is_flag=True, help="Every pod that waits for a node.")
 @click.option(
     "--added-node-selector",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
-from gitbot.cli.shared.options import read_selector, selector_fields
+from gitbot.cli.shared.options import read_selector, selector_fields, vm_words
 from gitbot.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class TypedMembers:
 def member_options(function: F) -> F:
     """Which VMs, and zones or nodes. The command gets `members` and `nodes`."""
 
-    @click.argument("vms", nargs=-1, metavar="[vm/NAME]...")
+    @click.argument("vms", nargs=-1, metavar="[vm/NAME]...", callback=vm_words)
     @click.option("-l", "--selector", "labels", metavar="SELECTOR", help="Labels of the VMIs.")
     @click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace of the VMs.")
     @click.option("--zones", is_flag=True, help="The rule is about zones (default).")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
-from gitbot.cli.shared.options import read_selector, time_ahead
+from gitbot.cli.shared.options import read_selector, time_ahead, vm_words
 from gitbot.errors import UsageError
 from gitbot.model.text.instants import format_instant
 
@@ -20,7 +20,7 @@ REASONS = ("Maintenance", "Troubleshooting", "NodeValidation", "LoadProfile", "H
 
 
 @click.command("move")
-@click.argument("vms", nargs=-1, metavar="[vm/NAME]...")
+@click.argument("vms", nargs=-1, metavar="[vm/NAME]...", callback=vm_words)
 @click.option("-l", "--selector", "labels", metavar="SELECTOR", help="VMs with these labels now.")
 @click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace of the VMs.")
 @click.option("--to", "node", metavar="NODE", help="Move to this node.")

@@ -24,14 +24,14 @@ def undo(*, writing: Writing, request: str) -> int:
     started yet is ended with `gitbot cancel`.
     """
     from gitbot.execution.request_records import fold_requests  # noqa: PLC0415 - keeps --help quick
-    from gitbot.model.ledger.request_id import parse_request_id  # noqa: PLC0415
+    from gitbot.model.ledger.request_id import request_called  # noqa: PLC0415
     from gitbot.model.text.wording import meant  # noqa: PLC0415
     from gitbot.workflows.author import NewIntent  # noqa: PLC0415
 
     with author_shell(writing) as (shell, _, _):
         records = fold_requests(shell.ledger_store.read(), shell.cluster_name)
-        known = parse_request_id(request)
-        if known is None or known not in records:
+        known = request_called(request, records)
+        if known is None:
             hint = meant(request, records)
             raise UsageError(f"the ledger knows no request {request}", hint=hint)
         (namespace, home), names = _way_back(records[known])
@@ -39,9 +39,9 @@ def undo(*, writing: Writing, request: str) -> int:
             kind="MigrationRequest",
             namespace=namespace,
             name=writing.name or f"undo-{names[0]}",
-            spec={"vms": {"names": names}, "target": {"node": home}, "note": f"undoes {request}"},
+            spec={"vms": {"names": names}, "target": {"node": home}, "note": f"undoes {known}"},
             verb="undo",
-            title=f"Undo {request}: back to {home}",
+            title=f"Undo {known}: back to {home}",
             note=writing.note,
         )
         return write_intent(shell, new, writing)

@@ -14,8 +14,10 @@ _TYPE = re.compile(r"^(?:nodes?|no)/")
 
 
 def node_names(words: Iterable[str]) -> tuple[str, ...]:
-    """Names of nodes, each once: also node/NAME, and several with commas between them."""
+    """Names of nodes, each once: also node/NAME, `node NAME`, and several with commas between."""
     names = [name for word in words for name in word.split(",") if name]
+    if len(names) > 1 and _TYPE.fullmatch(f"{names[0]}/"):
+        del names[0]
     return tuple(dict.fromkeys(_TYPE.sub("", name) for name in names))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ GET_TYPES = {  # of `gitbot get`, each with its other spellings
     "vms": ("vm", "vmi", "vmis"),
     "clusters": ("cluster",),
 }
+_VM_TYPE = re.compile(r"(?:vmi?|virtualmachine(?:instance)?|pod)s?|po", re.IGNORECASE)
 _WITHOUT = "--snapshot FILE or --published to work without a cluster"
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -202,6 +204,13 @@ def judged_at(text: str, zone: str | None, *, now: int, human: bool) -> int:
     full = time_in_full(at, zone or "UTC", now=now)
     say(f"judged for {full}, with the cluster of now", err=not human)
     return at
+
+
+def vm_words(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    """`vm db-1 db-2`, as kubectl takes it, as `vm/db-1 vm/db-2`."""
+    if len(words) > 1 and _VM_TYPE.fullmatch(words[0]):
+        return tuple(f"{words[0]}/{name}" for name in words[1:])
+    return words
 
 
 def read_time(option: str, text: str, zone: str, *, now: int) -> int:

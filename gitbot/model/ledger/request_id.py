@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
@@ -193,3 +193,25 @@ def parse_request_id(text: str) -> RequestId | None:
             return ObservedId(vm=NamespacedName(namespace=namespace, name=name))
         case _:
             return None
+
+
+def request_called(text: str, known: Iterable[RequestId]) -> RequestId | None:
+    """The known request of that id; else the only one of that name, as `move-db` or `shop/move-db`.
+
+    The name of a drain is that of its window. None if no request is called so, or several are.
+    """
+    every = list(known)
+    exact = parse_request_id(text)
+    if exact is not None:
+        return exact if exact in every else None
+    found = [item for item in every if text in _names(item)]
+    return found[0] if len(found) == 1 else None
+
+
+def _names(request: RequestId) -> tuple[str, ...]:
+    match request:
+        case MigrationRequestId(namespace=namespace, name=name):
+            return name, f"{namespace}/{name}", f"request/{name}"
+        case DrainId(occurrence=occurrence):
+            return occurrence.window, f"window/{occurrence.window}", f"drain/{occurrence.window}"
+    return ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,9 +17,11 @@ from gitbot.execution.ledger_folds import (
     stop_flag,
 )
 from gitbot.execution.request_records import RequestRecord, fold_requests
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.model.ledger.events import (
+    MoveState,
     NodeChanged,
     NodeFacts,
     NodeState,
@@ -28,7 +30,7 @@ from gitbot.model.ledger.events import (
     StopSet,
 )
 from gitbot.model.ledger.ledger import HOLD_FILE, Ledger, node_file, request_file
-from gitbot.model.ledger.request_id import OccurrenceId, parse_request_id
+from gitbot.model.ledger.request_id import OccurrenceId, RequestId, request_called
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import first_of, nearest
 from gitbot.ports.cluster import Cluster
@@ -285,9 +287,9 @@ def _note_once(shell: RunContext, *, request: str, reason: str, by: str) -> Requ
     ledger = journal.read()
     record = _record(shell, ledger, request)
     if record.finished and (record.cancelled or not has_remaining_work(shell, ledger, record)):
-        late = [f"{vm} is on {node}" for vm, node in record.landed.items()]
+        late = _landings(fold_requests(ledger, shell.cluster_name), record)
         too_late = f"too late: {first_of(late, 3)}" if late else ""
-        raise UsageError(f"{request} is finished: {record.outcome}", hint=too_late)
+        raise UsageError(f"{record.id} is finished: {record.outcome}", hint=too_late)
     if not record.cancelled:
         journal.commit(
             (
@@ -304,17 +306,33 @@ def _note_once(shell: RunContext, *, request: str, reason: str, by: str) -> Requ
     return record
 
 
+def _landings(records: Mapping[RequestId, RequestRecord], record: RequestRecord) -> tuple[str, ...]:
+    """Where each VM landed that the request moved, and where a later move has brought it since."""
+    last: dict[NamespacedName, tuple[int, str]] = {}
+    for move in (move for item in records.values() for move in item.moves.values()):
+        if move.state in (MoveState.SUCCEEDED, MoveState.OBSERVED):
+            landing = (move.changed_at, move.landed or move.to)
+            last[move.vm] = max(last.get(move.vm, landing), landing)
+    return tuple(
+        f"{vm} is on {node}"
+        if last[vm][1] == node
+        else f"{vm} went to {node}, then to {last[vm][1]}"
+        for vm, node in record.landed.items()
+    )
+
+
 def _record(shell: RunContext, ledger: Ledger, request: str) -> RequestRecord:
     """The record of a request; an empty one if only base branch or forge know the request."""
     records = fold_requests(ledger, shell.cluster_name)
-    known = parse_request_id(request)
-    if known is not None and known in records:
+    open_ones = [name for name, item in records.items() if not item.finished]
+    known = request_called(request, open_ones) or request_called(request, records)
+    if known is not None:
         return records[known]
     others = known_requests(shell, ledger)
-    if known in others:
+    known = request_called(request, others)
+    if known is not None:
         return RequestRecord(id=known)
     near = nearest(request, sorted({*others, *records}))
-    open_ones = [name for name, item in records.items() if not item.finished]
     hint = f"did you mean {near}?" if near else f"unfinished: {', '.join(open_ones) or 'none'}"
     raise UsageError(f"the ledger knows no request {request}", hint=hint)
 

@@ -10,7 +10,7 @@ from gitbot.execution.request_records import fold_requests
 from gitbot.intents import IntentSet
 from gitbot.model.ledger.events import MoveApproved, MoveChanged, MoveEvent, RequestCancelled
 from gitbot.model.ledger.ledger import Ledger, request_file
-from gitbot.model.ledger.request_id import RequestId, parse_request_id
+from gitbot.model.ledger.request_id import RequestId, request_called
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import counted, nearest
 from gitbot.published import PlanDocument
@@ -35,8 +35,8 @@ def prove(shell: RunContext, request: str) -> tuple[Link, ...]:
     ledger = shell.ledger_store.read()  # the store verifies numbers and digests of all lines
     check_plans(ledger)
     records = fold_requests(ledger, shell.cluster_name)
-    known = parse_request_id(request)
-    if known is None or known not in records:
+    known = request_called(request, records)
+    if known is None:
         near = nearest(request, sorted(records))
         hint = f"did you mean {near}?" if near else "gitbot ledger show -o name lists them"
         raise UsageError(f"the ledger knows no request {request}", hint=hint)

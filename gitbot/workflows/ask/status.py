@@ -12,7 +12,13 @@ from gitbot.execution.ledger_folds import fold_nodes, window_as_merged
 from gitbot.execution.request_records import MoveRecord, RequestRecord, RequestState, fold_requests
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.events import MoveState, NodeState
-from gitbot.model.ledger.request_id import DrainId, OccurrenceId, RequestId, parse_request_id
+from gitbot.model.ledger.request_id import (
+    DrainId,
+    OccurrenceId,
+    RequestId,
+    parse_request_id,
+    request_called,
+)
 from gitbot.model.text.wording import nearest
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.known_requests import NotPlanned
@@ -266,7 +272,12 @@ def _only(
     seen: CurrentState,
 ) -> StatusResult:
     """That request alone: its moves, its nodes and VMs, and what keeps it from starting."""
-    known = parse_request_id(request)
+    waiting = [item.request for item in whole.not_applied]
+    waiting += [item.request for item in whole.not_planned]
+    waiting += [known for item in whole.openings if (known := parse_request_id(item.request))]
+    every = dict.fromkeys((*records, *waiting))
+    known = request_called(request, every) or parse_request_id(request)
+    request = known or request
     record = records.get(known) if known is not None else None
     branch = concern_branch(whole.cluster, concern_of(known) if known is not None else "")
     one = replace(

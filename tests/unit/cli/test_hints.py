@@ -1,8 +1,12 @@
 """What a finding tells a person to do, where it once led the wrong way."""
 
+import click
 import pytest
 
+from gitbot.cli.main import main
 from gitbot.cli.shared.linting import lint
+from gitbot.cli.shared.node_words import node_names
+from gitbot.cli.shared.options import vm_words
 
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
 CONFIGURATION = f"""\
@@ -139,3 +143,31 @@ def test_a_wish_for_another_change_is_answered_with_who_makes_it_and_how(
 
 def test_other_unknown_fields_are_answered_as_before() -> None:
     assert said(f"{REQUEST}  taget: {{node: n}}\n").endswith("; did you mean target?")
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("freeze --start now --until 22:00", "there is no option --start; did you mean --from?"),
+        ("drain n1 --from 22:00", "there is no option --from; did you mean --start?"),
+        ("drain n1 --start 22:00 --until 23:00", "no option --until; did you mean --for?"),
+        ("simulate --zone a", "no option --zone; did you mean gitbot simulate lose --zone?"),
+        ("evict vm/a", "there is no command evict; gitbot move vm/NAME --away"),
+    ],
+)
+def test_words_of_another_command(
+    typed: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(typed.split())
+    assert hint in capsys.readouterr().err
+
+
+def test_type_and_name_are_two_words_as_in_kubectl() -> None:
+    context, parameter = click.Context(click.Command("x")), click.Argument(["vms"], nargs=-1)
+    two = vm_words(context, parameter, ("vm", "a", "b"))
+    assert two == ("vm/a", "vm/b")
+    assert vm_words(context, parameter, ("vm",)) == ("vm",)
+    assert vm_words(context, parameter, ("a", "b")) == ("a", "b")
+    assert node_names(("node", "n1", "n2")) == ("n1", "n2")
+    assert node_names(("node",)) == ("node",)

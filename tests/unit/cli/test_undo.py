@@ -89,3 +89,30 @@ def test_request_that_moved_nothing_and_is_finished_has_no_way_back(desk: Desk) 
     record(desk, ("customapp/jumpbox", "kni-worker", "kni-worker2", "failed"))
     said = desk.gitbot("undo", REQUEST)
     assert (said.code, said.err.endswith("has moved nothing\n")) == (2, True), said.text
+
+
+@pytest.mark.parametrize("name", ["racks", "window/racks", "drain/racks"])
+def test_request_is_known_by_its_name(desk: Desk, name: str) -> None:
+    record(desk, ("customapp/jumpbox", "kni-worker2", "kni-worker3", "succeeded"))
+    said = desk.gitbot("undo", name, "--dry-run")
+    assert f"note: undoes {REQUEST}\n" in said.out, said.text
+    assert REQUEST in desk.gitbot("status", name).out
+    assert "the chain is whole" in desk.gitbot("ledger", "prove", name).out
+
+
+def test_too_late_is_where_the_vm_is_now(desk: Desk) -> None:
+    record(desk, ("customapp/jumpbox", "kni-worker2", "kni-worker3", "succeeded"))
+    said = desk.gitbot("cancel", "racks", "--by", "ann").err
+    assert (
+        f"{REQUEST} is finished: succeeded; too late: customapp/jumpbox is on kni-worker3" in said
+    )
+    store, cluster = desk.loop.shell.ledger_store, desk.loop.cluster.name
+    (first,) = store.read().events
+    assert isinstance(first, MoveChanged)
+    other = RequestId.read("request/customapp/on")
+    again = first.replace(
+        file=request_file(cluster, other), request=other, time=first.time + 9, to="kni-worker5"
+    )
+    store.append(store.read(), (again,), {})
+    moved = "too late: customapp/jumpbox went to kni-worker3, then to kni-worker5"
+    assert moved in desk.gitbot("cancel", "racks", "--by", "ann").err
