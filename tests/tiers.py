@@ -36,6 +36,7 @@ APART = ("slow", "field", "oracle", "controlplane", "forge", "browser", "long")
 DATA = "{data}"  # stands for what --data says
 REASON = 12  # lines of a failure that the last lines repeat
 FAST = " and ".join(f"not {marker}" for marker in APART)
+PROGRAMS = ("helm", "promtool")  # of other projects, beside the control plane
 COUNTED = "tests/unit"
 """Coverage counts what the tests of the rooms reach, in a run of their own. Laws, contracts, pages
 and whole stories run the same lines many thousand times; counting makes them two or three times as
@@ -129,7 +130,9 @@ TIERS = (
         name="controlplane",
         commands=(pytest("-m", "controlplane", "--durations=12"),),
         missing=build.missing,
-        prepare=((sys.executable, "-m", "tests.controlplane.build", *build.COMPONENTS, "helm"),),
+        prepare=(
+            (sys.executable, "-m", "tests.controlplane.build", *build.COMPONENTS, *PROGRAMS),
+        ),
         waits=True,
     ),
     Tier(

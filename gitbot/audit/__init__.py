@@ -6,6 +6,7 @@ judge the terms.
 """
 
 from gitbot.audit.audit_cluster import audit_cluster
+from gitbot.audit.broken_rules import CODE_OF_PREFERRED, CODE_OF_REQUIRED
 from gitbot.audit.descheduler_policy import read_policy
 from gitbot.audit.drain_blockers import Departure
 from gitbot.audit.drift import uncompared
@@ -20,6 +21,8 @@ from gitbot.audit.unmet_terms import unmet_vms
 from gitbot.audit.unpin import NodePin, pin_in, rule_of_pin, without_pins
 
 __all__ = [
+    "CODE_OF_PREFERRED",
+    "CODE_OF_REQUIRED",
     "AuditFinding",
     "Departure",
     "LoadQuestion",

@@ -14,6 +14,8 @@ from gitbot.model.plan.constraint import Breach, Occupancy, RuleConstraint
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.instants import parse_instant
 
+CODE_OF_REQUIRED, CODE_OF_PREFERRED = "audit/rule-broken", "audit/rule-wish"
+
 
 def broken_rules(
     snapshot: ClusterSnapshot,
@@ -34,9 +36,9 @@ def _broken(
     rule: RuleConstraint, breach: Breach, started: Mapping[NamespacedName, int], seen: int
 ) -> AuditFinding:
     starts = [started.get(vm, 0) for vm in breach.vms]
-    code, severity = ("audit/rule-broken", Severity.ERROR)
+    code, severity = (CODE_OF_REQUIRED, Severity.ERROR)
     if not rule.required:
-        code, severity = ("audit/rule-wish", Severity.WARNING)
+        code, severity = (CODE_OF_PREFERRED, Severity.WARNING)
     return AuditFinding(
         finding=Finding(
             code=code,

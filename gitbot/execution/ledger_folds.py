@@ -255,6 +255,7 @@ def observed_migrations(ledger: Ledger, cluster: str) -> frozenset[str]:
 
 
 DAY = 86_400
+BREAKER = "gitbot"  # the author of its stops
 
 
 def breaker_reason(ledger: Ledger, cluster: str, *, now: int, limits: BreakerLimits) -> str:
@@ -286,7 +287,7 @@ def breaker_reason(ledger: Ledger, cluster: str, *, now: int, limits: BreakerLim
 
 
 def breaker_event(reason: str, *, cluster: str, now: int) -> StopSet:
-    return StopSet(file=HOLD_FILE, time=now, cluster=cluster, author="gitbot", reason=reason)
+    return StopSet(file=HOLD_FILE, time=now, cluster=cluster, author=BREAKER, reason=reason)
 
 
 def _foreign_returns(events: Iterable[RequestEvent], counts: Callable[[RequestEvent], bool]) -> int:

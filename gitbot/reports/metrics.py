@@ -51,6 +51,13 @@ CATALOGUE: Mapping[str, MetricName] = {
     "gitbot_hold_timestamp_seconds": MetricName(
         kind=_GAUGE, help="When the hold in the ledger was set; 0 if there is none."
     ),
+    "gitbot_breaker_open": MetricName(
+        kind=_GAUGE, help="1 if the circuit breaker set the hold in the ledger, else 0."
+    ),
+    "gitbot_ledger_doubted": MetricName(
+        kind=_GAUGE,
+        help="1 if the ledger is not the one whose anchor the cluster keeps, else 0.",
+    ),
     "gitbot_last_pass_timestamp_seconds": MetricName(kind=_GAUGE, help="When the last pass ended."),
     "gitbot_last_success_timestamp_seconds": MetricName(
         kind=_GAUGE, help="When the last pass ended that left gitbot healthy; 0 if none did yet."
@@ -112,6 +119,16 @@ CATALOGUE: Mapping[str, MetricName] = {
     ),
     "gitbot_audit_findings": MetricName(
         kind=_GAUGE, help="Findings of the last recorded audit.", label="severity"
+    ),
+    "gitbot_broken_rules": MetricName(
+        kind=_GAUGE,
+        help="Rules that the last recorded audit found broken.",
+        label="enforcement",
+    ),
+    "gitbot_broken_rules_since_timestamp_seconds": MetricName(
+        kind=_GAUGE,
+        help="Since when the oldest of them has been broken without a pause; 0 if none is.",
+        label="enforcement",
     ),
     "gitbot_ledger_lines": MetricName(kind=_GAUGE, help="Lines of the ledger, of all clusters."),
 }

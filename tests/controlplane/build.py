@@ -58,6 +58,13 @@ MAINS = (
     Main(name="cel", folder="cel", extra=True),
     Main(name="helm", folder="helm", extra=True, package="helm.sh/helm/v3/cmd/helm"),
     Main(
+        name="promtool",
+        folder="promtool",
+        extra=True,
+        package="github.com/prometheus/prometheus/cmd/promtool",
+        tags="remove_all_sd",
+    ),
+    Main(
         name="gitea",
         folder="gitea",
         extra=True,

@@ -44,6 +44,7 @@ def test_a_finished_request_does_not_fire_again(kept: int) -> None:
     result = apply(stage.shell)
     assert "the ledger is not the one that gitbot wrote" in result.stop
     assert result.unsure, "exit code 2"
+    assert result.doubts_ledger
     assert len(stage.cluster.creates()) == 1
     assert result.did_nothing
     assert apply(stage.shell).stop == result.stop, "the anchor stays"

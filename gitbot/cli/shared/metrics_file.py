@@ -115,6 +115,7 @@ def _of_pass(cluster: str, now: int, result: ReconcileResult) -> Iterator[Metric
             waiting["cluster" if move.retry else "person"] += 1
     numbers: dict[str, float] = {
         "gitbot_stopped": bool(applied.stop),
+        "gitbot_ledger_doubted": applied.doubts_ledger,
         "gitbot_last_pass_timestamp_seconds": now,
         "gitbot_last_pass_duration_seconds": round(result.seconds, 3),
         "gitbot_refused_merges": len(applied.refused),

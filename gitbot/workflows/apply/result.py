@@ -10,7 +10,7 @@ from gitbot.model.ledger.events import MoveState, NodeChanged
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.read_approvals import Approvals
-from gitbot.workflows.core.stop_conditions import Standstill, UnknownStop
+from gitbot.workflows.core.stop_conditions import LedgerStop, Standstill, UnknownStop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,11 @@ class ApplyResult:
     def unsure(self) -> bool:
         """Whether something that must be known before anything starts could not be read."""
         return bool(self.stop) and isinstance(self.stop, UnknownStop)
+
+    @property
+    def doubts_ledger(self) -> bool:
+        """Whether the ledger is not the one whose anchor the cluster keeps."""
+        return isinstance(self.stop, LedgerStop)
 
     @property
     def failed(self) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from gitbot.execution.ledger_folds import BUSY, concerns_of, fold_concern
+from gitbot.audit import CODE_OF_PREFERRED, CODE_OF_REQUIRED
+from gitbot.execution.ledger_folds import BREAKER, BUSY, concerns_of, fold_concern
 from gitbot.execution.request_records import RequestState, fold_requests
 from gitbot.model.ledger.events import (
     FINAL_STATES,
@@ -17,6 +18,7 @@ from gitbot.model.ledger.events import (
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.reports import MetricValues
 from gitbot.workflows.ask.maintenance import nodes_of
+from gitbot.workflows.audit import standing_since
 
 _CURRENT = frozenset(MoveState) - FINAL_STATES - {MoveState.OBSERVED}
 _UNFINISHED = (
@@ -25,18 +27,34 @@ _UNFINISHED = (
     RequestState.RUNNING,
     RequestState.CANCELLING,
 )
+_ENFORCEMENT = {CODE_OF_REQUIRED: "Required", CODE_OF_PREFERRED: "Preferred"}
 
 
 def ledger_metrics(ledger: Ledger, cluster: str) -> Iterator[MetricValues]:
     yield from _standing(ledger, cluster)
     yield from _ended(ledger, cluster)
-    last = ledger.stops(cluster)[-1:]
-    since = sum(event.time for event in last if isinstance(event, StopSet))
+    holds = [event for event in ledger.stops(cluster)[-1:] if isinstance(event, StopSet)]
+    since = sum(event.time for event in holds)
     yield MetricValues(name="gitbot_hold_timestamp_seconds", values={"": since})
+    opened = any(event.author == BREAKER for event in holds)
+    yield MetricValues(name="gitbot_breaker_open", values={"": opened})
     for audit in ledger.audits(cluster)[-1:]:
         found = {"error": audit.errors, "warning": audit.warnings}
         yield MetricValues(name="gitbot_audit_findings", values=found)
+        yield from _broken(standing_since(ledger, cluster))
     yield MetricValues(name="gitbot_ledger_lines", values={"": len(ledger.events)})
+
+
+def _broken(since: Mapping[str, int]) -> Iterator[MetricValues]:
+    """Broken rules by enforcement. `since` is of the findings of the last audit, by identity."""
+    times = {
+        enforcement: [time for finding, time in since.items() if finding.startswith(f"{code} ")]
+        for code, enforcement in _ENFORCEMENT.items()
+    }
+    counts = {enforcement: len(found) for enforcement, found in times.items()}
+    oldest = {enforcement: min(found, default=0) for enforcement, found in times.items()}
+    yield MetricValues(name="gitbot_broken_rules", values=counts)
+    yield MetricValues(name="gitbot_broken_rules_since_timestamp_seconds", values=oldest)
 
 
 def _standing(ledger: Ledger, cluster: str) -> Iterator[MetricValues]:

@@ -6,7 +6,7 @@ compiling found and which rules cannot hold together, and narrows the result to 
 
 from __future__ import annotations
 
-from gitbot.workflows.audit.audit_record import score
+from gitbot.workflows.audit.audit_record import score, standing_since
 from gitbot.workflows.audit.run import AuditQuery, AuditResult, Manifests, run_audit
 
-__all__ = ["AuditQuery", "AuditResult", "Manifests", "run_audit", "score"]
+__all__ = ["AuditQuery", "AuditResult", "Manifests", "run_audit", "score", "standing_since"]

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gitbot.cli.commands import hold, reconcile
 from gitbot.cli.shared import session
 from gitbot.errors import ClusterError, UsageError
+from gitbot.execution.ledger_folds import breaker_event
 from gitbot.reports import CATALOGUE, MetricValues, exposition
 from gitbot.workflows.core.context import RunContext
 from tests.doubles.intents import RULE
@@ -85,6 +86,33 @@ def test_a_hold_is_healthy_and_stops(story: Story, run: Callable[[], Result], tm
     held = read(tmp_path)
     assert (held["gitbot_stopped", ""], held["gitbot_healthy", ""]) == (1, 1)
     assert held["gitbot_hold_timestamp_seconds", ""] > 0
+    assert held["gitbot_breaker_open", ""] == 0
+
+
+def test_the_breaker_is_told_from_a_person(story: Story, run: Callable[[], Result], tmp_path: Path) -> None:  # fmt: skip  # noqa: E501
+    stop = breaker_event("3 moves failed", cluster="iberia", now=story.shell.clock.now())
+    story.store.append(story.store.read(), (stop,), {})
+    run()
+    assert read(tmp_path)["gitbot_breaker_open", ""] == 1
+
+
+def test_broken_rules_have_their_age(story: Story, run: Callable[[], Result], tmp_path: Path) -> None:  # fmt: skip  # noqa: E501
+    run()
+    first = read(tmp_path)
+    assert first["gitbot_broken_rules", "Required"] == 1
+    since = first["gitbot_broken_rules_since_timestamp_seconds", "Required"]
+    assert since > 0
+    assert first["gitbot_broken_rules_since_timestamp_seconds", "Preferred"] == 0
+    story.shell.clock.sleep(7200)
+    run()
+    assert read(tmp_path)["gitbot_broken_rules_since_timestamp_seconds", "Required"] == since
+    story.merge()
+    run()
+    story.shell.clock.sleep(7200)
+    run()
+    healed = read(tmp_path)
+    assert healed["gitbot_broken_rules", "Required"] == 0
+    assert healed["gitbot_broken_rules_since_timestamp_seconds", "Required"] == 0
 
 
 def test_a_pass_that_fails_keeps_what_was_read(

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 KUBECTL = Path(sys.executable).parent / "kubectl"
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
 RULES = ROOT / "deploy" / "monitoring" / "rules.yaml"
-TESTS = ROOT / "tests" / "promtool" / "alerts.test.yaml"
+TESTS = ROOT / "tests" / "controlplane" / "promtool" / "alerts.test.yaml"
 
 
 @pytest.fixture(scope="module")
