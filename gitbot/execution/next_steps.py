@@ -102,9 +102,9 @@ def next_steps(view: ExecutorInput) -> Steps:
         draft.facts,
         candidates,
         unfinished=[
-            Unfinished(approved=approved, move=move)
+            Unfinished(approved=approved, move=move, runs=record.runs)
             for approved, move, request in draft.known
-            if not request.moves[move.id].final
+            if not (record := request.moves[move.id]).final
         ],
         targets=_targets(draft),
         stale=stale,

@@ -78,6 +78,11 @@ class MoveRecord(FrozenStruct, frozen=True, kw_only=True, gc=False):
         return self.state in STARTED_STATES
 
     @property
+    def runs(self) -> bool:
+        """Whether gitbot has seen its VMIM, which had not ended."""
+        return self.in_flight and self.state is not MoveState.INTENDED
+
+    @property
     def final(self) -> bool:
         if self.state is MoveState.FAILED:
             return self.attempt >= self.attempts

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.moves.under_way import target_pod_node
 from gitbot.execution.claims import claim_expires_at, next_claim
 from gitbot.execution.cluster_facts import ClusterFacts, Slots
 from gitbot.execution.executor_types import (
@@ -61,17 +62,19 @@ class Candidate(FrozenStruct, frozen=True, kw_only=True):
 
 
 class Unfinished(FrozenStruct, frozen=True, kw_only=True):
-    """A move of an approved plan that has not ended: it waits or runs."""
+    """A move of an approved plan that has not ended. `runs`: its VMIM was created."""
 
     approved: Approved
     move: Move
+    runs: bool
 
 
 @dataclass(slots=True, kw_only=True)
 class _Selection:
     """One selection while it is made. `refused` counts refusals by the checks; `waits` caches.
 
-    `stopped` has the moves that errors on the base branch stop, and why.
+    `stopped` has the moves that errors on the base branch stop, and why; `unplaced` those that run
+    and whose target pods have no node yet.
     """
 
     slots: Slots
@@ -80,6 +83,7 @@ class _Selection:
     unfinished: Mapping[str, Mapping[MoveRef, Unfinished]]
     blocked: set[tuple[RequestId, str]]
     stopped: Mapping[tuple[RequestId, int], str]
+    unplaced: tuple[Move, ...]
     chosen: list[Candidate] = field(default_factory=list)
     begins: list[tuple[Approved, str]] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
@@ -115,7 +119,9 @@ def choose_starts(
     if not candidates:
         return Starts(events=(), effects=(), waiting=(), stale=stale)
     blocked = {(item.request, item.group) for item in stale}
+    unfinished = tuple(unfinished)
     plans = grouped((item.approved.approval.digest, item) for item in unfinished)
+    unplaced = _unplaced(view, facts, unfinished)
     known = {digest: {item.move.ref: item for item in items} for digest, items in plans.items()}
     stopped = _stopped(view, candidates)
 
@@ -127,12 +133,14 @@ def choose_starts(
             unfinished=known,
             blocked=set(blocked),
             stopped=stopped,
+            unplaced=unplaced,
         )
         return _select(view, facts, draft, careful=careful)
 
     quick = select(careful=False)
-    batch = [_from_here(facts, item.move) for item in _as_one(candidates, quick.chosen)]
-    if any(not item.claimed for item in quick.chosen) and refusals(view, batch):
+    if any(not item.claimed for item in quick.chosen) and _refused(
+        view, facts, quick, quick.chosen
+    ):
         quick = select(careful=True)
     return _starts(view, facts, quick, stale)
 
@@ -363,9 +371,7 @@ def _replay_refusal(
 ) -> str:
     if draft.refused >= MOST_REFUSALS:
         return "others before it do not pass the checks now"
-    chosen = _as_one(draft.candidates, (*draft.chosen, candidate))
-    batch = [_from_here(facts, item.move) for item in chosen]
-    reasons = refusals(view, batch)
+    reasons = _refused(view, facts, draft, (*draft.chosen, candidate))
     if not reasons:
         return ""
     draft.refused += 1
@@ -376,6 +382,35 @@ def _replay_refusal(
         draft.stale.append(OutdatedGroup(request=group[0], group=group[1], reasons=reasons))
         draft.blocked.add(group)
     return reasons[0]
+
+
+def _refused(
+    view: ExecutorInput, facts: ClusterFacts, draft: _Selection, chosen: Sequence[Candidate]
+) -> tuple[str, ...]:
+    """Why the checks refuse these moves beside those whose target pods have no node yet.
+
+    A refusal of the latter alone stops nobody: it may stay for minutes.
+    """
+    batch = [_from_here(facts, item.move) for item in _as_one(draft.candidates, chosen)]
+    if not draft.unplaced:
+        return refusals(view, batch)
+    known = refusals(view, draft.unplaced)
+    return tuple(why for why in refusals(view, (*draft.unplaced, *batch)) if why not in known)
+
+
+def _unplaced(
+    view: ExecutorInput, facts: ClusterFacts, unfinished: Iterable[Unfinished]
+) -> tuple[Move, ...]:
+    """The moves that run and whose target pods have no node yet, so that they take no place."""
+    instances = Instances.of(view.problem.snapshot)
+    return tuple(
+        facts.as_is(item.move)
+        for item in unfinished
+        if item.runs
+        and (vm := item.move.vm.namespaced_name) in instances
+        and (migration := facts.in_flight(vm)) is not None
+        and not target_pod_node(instances, vm, [migration])
+    )
 
 
 def _as_one(candidates: Iterable[Candidate], chosen: Sequence[Candidate]) -> list[Candidate]:
@@ -475,7 +510,8 @@ def refusals(view: ExecutorInput, moves: Iterable[Move]) -> tuple[str, ...]:
     Times and limits are ignored: `starts` decides when and how many moves start.
     """
     wanted = tuple(moves)
-    problem = replace(view.problem, goals=_goals(wanted), freezes=(), reservations=())
+    goals = _goals(wanted)
+    problem = replace(view.problem, goals=goals, freezes=(), reservations=(), at_once=True)
     return tuple(
         finding.message
         for finding in view.replay(problem, trial_plan(view, wanted))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from gitbot.constraints.moves.copies import Copies
 from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
@@ -32,7 +33,7 @@ def under_way(instances: Instances) -> Mapping[NamespacedName, tuple[str, str]]:
     for vm, migrations in unfinished(instances).items():
         if vm in instances.vmis and vm not in found:
             source = str(at(instances.vmis[vm], "status", "nodeName", default=""))
-            found[vm] = source, _target_pod_node(instances, vm, migrations)
+            found[vm] = source, target_pod_node(instances, vm, migrations)
     return found
 
 
@@ -105,7 +106,20 @@ def lingering(instances: Instances) -> Mapping[NamespacedName, frozenset[str]]:
     }
 
 
-def _target_pod_node(
+def departing(instances: Instances, world: World) -> frozenset[NamespacedName]:
+    """The pods that are about to free their places, whatever gitbot starts.
+
+    Sources of unfinished migrations, old launcher pods of those that have ended, and pods that
+    terminate.
+    """
+    sources = {instances.source_pod_of(vm) for vm in under_way(instances)}
+    old = {name_of(pod) for vm in lingering(instances) for pod in instances[vm].others}
+    ending = (pod for node in world.nodes for pod in world.pods_on(node.name) if pod.terminating)
+    pods = sources | old | {pod.name for pod in ending}
+    return frozenset(pod for pod in pods if pod is not None and world.pod(pod) is not None)
+
+
+def target_pod_node(
     instances: Instances, vm: NamespacedName, migrations: Iterable[KubernetesObject]
 ) -> str:
     """The node of the target pod of these VMIMs; "" if there is none, or it has no node yet."""

@@ -8,11 +8,11 @@ moves may start and end in any order that their dependencies allow, and each may
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from gitbot.constraints.moves.copies import Copies
 from gitbot.constraints.moves.instances import Instances
-from gitbot.constraints.moves.under_way import holding_slots
+from gitbot.constraints.moves.under_way import departing, holding_slots
 from gitbot.constraints.replay.limits_check import limit_findings, time_findings
 from gitbot.constraints.replay.move_order import MoveOrder
 from gitbot.constraints.replay.moved_as_one import as_planned
@@ -96,6 +96,7 @@ class _Player:
         self._watches: dict[int, RuleWatch] = {}  # made when the first member moves
         self._of_vm: dict[VmRef, list[int]] = defaultdict(list)
         self._cordons = _cordons(problem, order)
+        self._departing = departing(self.instances, world) if problem.at_once else frozenset()
         self._out = {
             node: goal.request
             for goal in problem.goals
@@ -198,7 +199,9 @@ class _Player:
                 if wrong:
                     break
         if loose:
-            yield from _unpinned_findings(move, pod, self.playback.stages(beside))
+            own = self.instances.source_pod_of(move.vm.namespaced_name)
+            leaving = self._departing - {own}  # it stays until the move has ended
+            yield from _unpinned_findings(move, pod, self.playback.stages(beside), leaving)
 
     def _cordon(self, number: int, nodes: Sequence[str]) -> None:
         """Cordon nodes once a move of their group may have started: gitbot does so then."""
@@ -224,11 +227,23 @@ def _refusal(move: Move, pod: Pod, world: World) -> Iterator[Finding]:
         yield finding("not-schedulable", move, said, hint="plan again on the cluster as it is")
 
 
-def _unpinned_findings(move: Move, pod: Pod, stages: Stages) -> Iterator[Finding]:
-    """Nodes outside allowedNodes that the scheduler may choose, before or after the other moves."""
+def _unpinned_findings(
+    move: Move, pod: Pod, stages: Stages, leaving: Collection[NamespacedName]
+) -> Iterator[Finding]:
+    """Nodes outside allowedNodes that the scheduler may choose.
+
+    Before or after the other moves, and before or after these pods leave.
+    """
     places: set[str] = set()
     for stage in (0, 2):
-        places.update(stages.all_at(stage).feasible(pod))
+        world = stages.all_at(stage)
+        places.update(world.feasible(pod))
+        if leaving:
+            later = world.fork()
+            for name in leaving:
+                if later.pod(name) is not None:  # its own move may have ended
+                    later.remove(name)
+            places.update(later.feasible(pod))
     strays = sorted(places - set(move.allowed_nodes))
     if strays:
         words = f"the scheduler may put it on {', '.join(strays[:3])}"

@@ -239,6 +239,8 @@ class PlacementProblem:
     `goals` are in the order in which their moves are numbered and started. Intents' digests are
     those of their specs, by IntentRef.id. `load` has no stale value; `ranking` names the load-aware
     scores that choose between targets of equal breaches. `pressure_limit`: hundredths of a percent.
+    `at_once`: the moves start now, so pods that are about to leave may be gone before a target pod
+    has its node.
     """
 
     cluster: str
@@ -255,6 +257,7 @@ class PlacementProblem:
     load: ClusterLoad = NO_LOAD
     ranking: tuple[str, ...] = ()
     pressure_limit: int = PRESSURE_LIMIT
+    at_once: bool = False
 
     def beginning(self, begins: Mapping[RequestId, int]) -> PlacementProblem:
         """The problem in which each of these requests moves nothing before its instant."""

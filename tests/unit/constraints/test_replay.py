@@ -24,11 +24,13 @@ from gitbot.model.plan.problem import (
 )
 from gitbot.model.text.instants import FOREVER, Interval
 from gitbot.model.text.names import IntentRef
+from tests.doubles.tiny_objects import tiny_migration
 from tests.unit.constraints.builders import (
     HOSTNAME,
     ZONE,
     machine,
     node,
+    pod,
     problem,
     rule_ref,
     snapshot,
@@ -377,6 +379,47 @@ def test_an_unpinned_move_names_every_landing() -> None:
     loose = move("db-1", "a-1", "c-1", **free, allowed_nodes=everywhere)
     assert codes(found, loose) == []
     assert codes(found, replace(loose, allowed_nodes=("c-1",))) == ["landing"]
+
+
+def migrating(vm: str, source: str) -> list[KubernetesObject]:
+    """A VM whose migration has begun, without a target pod so far."""
+    migration = tiny_migration(vm, {"vmiName": vm}, {}, uid=f"m-{vm}")
+    migration["metadata"]["namespace"] = "customapp"
+    return [*machine(vm, source), migration]
+
+
+def old_launcher(vm: str, node: str, on: str) -> list[KubernetesObject]:
+    """A VM that runs here, and its launcher pod on the node that it has left."""
+    (vmi, launcher), (_, old) = machine(vm, on), machine(vm, node)
+    old["metadata"].update(name=f"virt-launcher-{vm}-old", uid="old")
+    return [vmi, launcher, old]
+
+
+def terminating(name: str, node: str) -> list[KubernetesObject]:
+    gone = {"deletionTimestamp": "2026-07-01T00:00:00Z"}
+    return [pod(name, node, memory="2Gi", metadata=gone)]
+
+
+@pytest.mark.parametrize(
+    "leaves",
+    [
+        migrating("web-1", "b-1"),
+        old_launcher("web-1", "b-1", "c-1"),
+        terminating("job", "b-1"),
+    ],
+)
+def test_a_place_that_is_about_to_be_free_is_a_landing_of_a_move_that_starts_now(
+    leaves: list[KubernetesObject],
+) -> None:
+    nodes = [*zones("a", "c", per_zone=1), *zones("b", per_zone=1, memory="3Gi")]
+    found = problem(*nodes, *machine("db-1", "a-1"), *leaves, goals=(goal("db-1"),))
+    free: dict[str, Any] = {"pin": Pin.NONE, "added_node_selector": {}}
+    loose = move("db-1", "a-1", "c-1", **free)
+    assert codes(found, loose) == []
+    (said,) = replay(replace(found, at_once=True), plan(loose))
+    assert said.code == "constraints/landing"
+    assert "may put it on b-1, which is not in its allowedNodes" in said.message
+    assert codes(replace(found, at_once=True), move("db-1", "a-1", "c-1")) == []
 
 
 def test_an_unpinned_landing_that_would_break_a_rule_is_found() -> None:

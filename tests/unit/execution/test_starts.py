@@ -7,7 +7,7 @@ import pytest
 
 from gitbot.execution.claims import FENCE
 from gitbot.execution.executor_types import REFUSED, Approved, BreakerLimits, OutdatedGroup
-from gitbot.kubevirt.names import HEARTBEAT, SCHEDULABLE
+from gitbot.kubevirt.names import CREATED_BY, HEARTBEAT, MIGRATION_UID, SCHEDULABLE
 from gitbot.model.ledger.events import MoveState
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.diagnosis import TOGETHER, warned
@@ -175,6 +175,41 @@ def test_moves_of_one_group_that_follow_each_other_are_judged_together() -> None
     world.view["replay"] = lambda _, plan: () if len(plan.moves) == 2 else (alone,)
     assert world.step() == ["1 approved", "2 approved", "1 intended"]
     assert world.effects == ["create one"]
+
+
+def test_what_starts_is_judged_with_a_move_whose_target_pod_has_no_node_yet(world: World) -> None:
+    """b is free for one's target pod once three has left it, and the plan does not allow b."""
+    world.approve(move("one", "a", "c", pin=Pin.NONE))
+    world.step()
+    world.run()
+    world.approve(move("three", "b", "c"), request=OTHER)
+    stray = Finding(code="constraints/landing", severity=Severity.ERROR, message="one on b")
+    both = [{"one", "three"}]
+    world.view["replay"] = lambda _, plan: (
+        (stray,) if [{item.vm.name for item in plan.moves}] == both else ()
+    )
+    world.step()
+    assert world.effects == []
+    assert refusal(world) == ("one on b", 0, True)
+    (job,) = world.migrations.values()
+    labels = {CREATED_BY: "uid-one", MIGRATION_UID: job["metadata"]["uid"]}
+    metadata = {"name": "target", "namespace": "db", "labels": labels}
+    world.pods.append({"metadata": metadata, "spec": {"nodeName": "c"}})
+    world.step()
+    assert world.effects == ["create three"]
+
+
+def test_a_fault_of_that_move_alone_stops_nobody(world: World) -> None:
+    world.approve(move("one", "a", "c", pin=Pin.NONE))
+    world.step()
+    world.run()
+    world.approve(move("three", "b", "c"), request=OTHER)
+    full = Finding(code="constraints/not-schedulable", severity=Severity.ERROR, message="c is full")
+    world.view["replay"] = lambda _, plan: (
+        (full,) if "one" in {item.vm.name for item in plan.moves} else ()
+    )
+    world.step()
+    assert world.effects == ["create three"]
 
 
 def test_each_attempt_pauses_twice_as_long(world: World) -> None:
