@@ -22,6 +22,7 @@ from gitbot.model.plan.plan import (
     Wave,
 )
 from gitbot.model.plan.problem import ANYWHERE, HealRule, MoveVms
+from gitbot.model.text.wording import first_of
 from gitbot.planner.bounds import bound
 from gitbot.planner.checks import checks_of, missed_wishes
 from gitbot.planner.holds import hold as hold_of
@@ -227,11 +228,47 @@ def _rules(board: PlanState, steps: Sequence[Step]) -> tuple[RuleState, ...]:
         rule.breaches(end) if number in touched else first[number]
         for number, rule in enumerate(rules)
     ]
+    kept = _kept_places(board)
+    there = {vm: begin[vm] - nodes for vm, nodes in kept.items()}
+    found = (
+        (
+            rule,
+            _counted(board, rule, before, {**begin, **there}),
+            _counted(board, rule, after, {**end, **there, **_ends({**begin, **there}, steps)}),
+        )
+        if any(vm in rule.members for vm in kept)
+        else (rule, before, after)
+        for rule, before, after in zip(rules, first, last, strict=True)
+    )
     return tuple(
         rule_state(rule, before, after)
-        for rule, before, after in zip(rules, first, last, strict=True)
+        for rule, before, after in found
         if before or after or not rule.ref.of_vm
     )
+
+
+def _kept_places(board: PlanState) -> Mapping[NamespacedName, frozenset[str]]:
+    """Nodes where VMs are not yet, but approved moves keep a place for them."""
+    instances = board.transit.instances
+    kept = grouped((item.vm, item.node) for item in board.facts.problem.reservations)
+    return {
+        vm: nodes
+        for vm, names in kept.items()
+        if (nodes := board.occupancy.get(vm, frozenset()) & set(names) - instances[vm].places)
+    }
+
+
+def _counted(
+    board: PlanState, rule: RuleConstraint, breaches: Sequence[Breach], there: Occupancy
+) -> Sequence[Breach]:
+    """Breaches that are not `there` yet name the approved moves whose places they count."""
+    seen = {(item.key, item.amount) for item in (rule.breaches(there) if breaches else ())}
+    by = {item.request for item in board.facts.problem.reservations if item.vm in rule.members}
+    words = f", counting the places that {first_of(sorted(by), 2)} keeps"
+    return [
+        item if (item.key, item.amount) in seen else replace(item, message=f"{item.message}{words}")
+        for item in breaches
+    ]
 
 
 def rule_state(

@@ -23,7 +23,7 @@ ROOMS = {
     "kubernetes": 536,
     "kubevirt": 3_428,
     "model": 3_785,
-    "planner": 8_235,
+    "planner": 8_272,
     "policy": 4_100,
     "ports": 640,
     "published": 2_185,

@@ -239,3 +239,20 @@ def test_one_large_vm_makes_room_for_several_healings() -> None:
     plan = planned(replace(case, rules=rules))
     assert sorted(move.vm.name for move in plan.moves) == ["large", "one-0", "three-0", "two-0"]
     assert not plan.holds
+
+
+def test_breach_that_only_a_kept_place_makes_names_who_keeps_it() -> None:
+    kept = Reservation(
+        vm=named("b"), node="n1", allowed=(), request=RequestId.read("request/default/other")
+    )
+    vms = [vm("a", on="n1", labels=DB), vm("b", on="n2", labels=DB), vm("c", on="n3")]
+    case = spread(problem([*NODES, *vms], goals=[move("c", to="n4")], reservations=[kept]))
+    (rule,) = planned(case).rules
+    words = ", counting the places that request/default/other keeps"
+    assert rule.before_messages == rule.after_messages
+    assert [words in message for message in rule.before_messages] == [True] * rule.before
+    both = [vm("a", on="n1", labels=DB), vm("b", on="n1", labels=DB), vm("c", on="n3")]
+    case = spread(problem([*NODES, *both], goals=[move("c", to="n4")], reservations=[kept]))
+    (rule,) = planned(case).rules
+    assert rule.before
+    assert not any(words in message for message in rule.before_messages)
