@@ -5,7 +5,7 @@ Terms about nodes in VMs' own specs count as rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from gitbot.audit.finding import AuditFinding, of_finding
@@ -34,17 +34,17 @@ def conflicting(
 ) -> Iterator[AuditFinding]:
     """One finding for each smallest set, and for each rule about which a search gave up."""
     undecided: list[RuleConstraint] = []
-    yield from map(conflict_finding, contradictions(snapshot, rules, pods, undecided))
+    yield from map(conflict_finding, contradictions(snapshot, rules, lambda: pods, undecided))
     yield from map(undecided_finding, undecided)
 
 
 def contradictions(
     snapshot: ClusterSnapshot,
     rules: Sequence[RuleConstraint],
-    pods: Iterable[PlacedPod],
+    pods: Callable[[], Iterable[PlacedPod]],
     undecided: list[RuleConstraint],
 ) -> Iterator[Sequence[RuleConstraint]]:
-    """The smallest sets. Rules that all hold now cannot be in conflict.
+    """The smallest sets. Rules that all hold now cannot be in conflict: then no `pods` are made.
 
     `undecided` takes the broken rules about which the search gave up, when the last set was taken.
 
@@ -58,7 +58,7 @@ def contradictions(
         return
     required += own_rules(snapshot)
     concerned = frozenset().union(*(rule.members for rule in broken))
-    hard = [*required, *_node_rules(instances, (pod for pod in pods if pod.vm in concerned))]
+    hard = [*required, *_node_rules(instances, (pod for pod in pods() if pod.vm in concerned))]
     about, able = _by_member(hard, concerned), _for_vms(instances)
     told: set[frozenset[IntentRef]] = set()
     for rule in broken:

@@ -21,7 +21,7 @@ from gitbot.model.plan.plan import Move, PlacementPlan, Resilience
 from gitbot.model.text.canonical import digest as canonical_digest
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.names import API_VERSION
-from gitbot.published.document import decoded, encoded, fields_of, misfit, published
+from gitbot.published.document import decoded, encoded, fields_of, indented, misfit, published
 from gitbot.published.plan import PlannedMove, PublishedPlan, ReviewedMove, SingleLosses
 
 KIND = "PlacementPlan"
@@ -161,7 +161,7 @@ def moves_fields(moves: tuple[Move, ...]) -> list[dict[str, Any]]:
 
 def plan_bytes(document: Json) -> bytes:
     """As stored and printed: indented JSON in ASCII with a final line feed."""
-    return (json.dumps(document, indent=2) + "\n").encode("ascii")
+    return (indented(document) + "\n").encode("ascii")
 
 
 def read_plan(document: Json | bytes | str) -> PlanDocument:

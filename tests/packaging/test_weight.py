@@ -15,7 +15,7 @@ ROOMS = {
     "audit": 2_273,
     "calendar": 1_755,
     "cli": 9_803,
-    "constraints": 11_879,
+    "constraints": 11_889,
     "documents": 2_547,
     "errors": 117,
     "execution": 3_725,
@@ -26,7 +26,7 @@ ROOMS = {
     "planner": 8_272,
     "policy": 4_100,
     "ports": 640,
-    "published": 2_185,
+    "published": 2_197,
     "rendering": 347,
     "reports": 3_554,
     "service": 236,
@@ -34,7 +34,7 @@ ROOMS = {
     "simulation": 9_019,
     "snapshot": 2_667,
     "wiring": 1_269,
-    "workflows": 17_161,
+    "workflows": 17_163,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -17,14 +17,19 @@ from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, 
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.limits import blocked_by, is_running
 from gitbot.kubevirt.names import MIGRATION_UID
+from gitbot.model.caches import LastValueCache
 
 
 def under_way(instances: Instances) -> Mapping[NamespacedName, tuple[str, str]]:
     """VMIs with an unfinished migration: source and target node, "" if not known yet.
 
     Read from the unfinished VMIMs, and from VMIs whose migrationState is neither completed nor
-    failed (the VMIM may be deleted).
+    failed (the VMIM may be deleted). Repeated calls return the same.
     """
+    return _last(instances)
+
+
+def _under_way(instances: Instances) -> Mapping[NamespacedName, tuple[str, str]]:
     found: dict[NamespacedName, tuple[str, str]] = {}
     for vm, vmi in instances.vmis.items():
         state = (vmi.get("status") or {}).get("migrationState")
@@ -35,6 +40,11 @@ def under_way(instances: Instances) -> Mapping[NamespacedName, tuple[str, str]]:
             source = str(at(instances.vmis[vm], "status", "nodeName", default=""))
             found[vm] = source, target_pod_node(instances, vm, migrations)
     return found
+
+
+_last = LastValueCache[Instances, Mapping[NamespacedName, tuple[str, str]]](
+    lambda instances, _: _under_way(instances)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

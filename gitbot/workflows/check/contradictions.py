@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from gitbot.audit import AuditFinding, conflict_finding, contradictions, undecided_finding
 from gitbot.constraints.audit_placement import placed_pods
@@ -26,7 +27,8 @@ def contradiction_findings(scope: ClusterScope, problem: PlacementProblem) -> It
     """
     snapshot = scope.evidence.snapshot
     undecided: list[RuleConstraint] = []
-    for rules in contradictions(snapshot, problem.rules, placed_pods(snapshot), undecided):
+    pods = partial(placed_pods, snapshot)
+    for rules in contradictions(snapshot, problem.rules, pods, undecided):
         if _asked(scope, rules):
             yield _found(conflict_finding(rules))
     for rule in undecided:

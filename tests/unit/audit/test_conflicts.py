@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from gitbot.audit import audit_cluster
+from gitbot.audit import audit_cluster, contradictions
+from gitbot.constraints.audit_placement import PlacedPod
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.placement_rule import PlacementRule, placement_rules
 from gitbot.model.text.names import IntentRef
@@ -73,6 +74,21 @@ def test_the_smallest_sets(
     named = [{name for name in wanted if f"/{name} " in item.message + " "} for item in found]
     assert named == expected
     assert [item.code == "audit/never-holds" for item in found] == [len(s) == 1 for s in expected]
+
+
+def test_makes_no_placed_pods_while_all_rules_hold() -> None:
+    asked: list[str] = []
+
+    def pods() -> tuple[PlacedPod, ...]:
+        asked.append(places)
+        return ()
+
+    for places in ("ab", "aa"):
+        vms = [vm(f"db-{n}", on=f"n-{zone}", labels={"app": "db"}) for n, zone in enumerate(places)]
+        snapshot = from_objects("test", tuple(flat([*NODES, *vms])), 0)
+        rules = rules_of(Instances.of(snapshot), {"x": APART})
+        assert not list(contradictions(snapshot, rules, pods, []))
+    assert asked == ["aa"]
 
 
 def test_what_the_search_cannot_finish_is_not_claimed_and_said() -> None:

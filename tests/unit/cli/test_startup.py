@@ -70,6 +70,18 @@ print("heavy:", sorted(loaded & set({NO_WORK_OF_LINT!r})), file=sys.stderr)
     assert "heavy: []" in done.stderr
 
 
+def test_a_pass_imports_no_planner_before_its_first_plan() -> None:
+    code = """
+import sys
+import gitbot.cli.commands.reconcile, gitbot.wiring.plan_worker, gitbot.workflows.watch
+print([name for name in sys.modules if name.startswith("gitbot.planner.p")])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "[]\n"
+
+
 @pytest.mark.parametrize(("device", "mode"), [("/dev/full", "w"), ("/dev/null", "r")])
 def test_output_that_cannot_be_written_is_no_bug(device: str, mode: str) -> None:
     with open(device, mode) as out:  # noqa: PTH123 - a device, not a file

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gitbot.published import Document, Part, decoded, encoded, json_schema, json_text, published
-from gitbot.published.document import Count, Instant, KnownInstant, misfit
+from gitbot.published.document import Count, Instant, KnownInstant, indented, misfit
 
 OPENS = 1_796_590_800
 
@@ -164,3 +164,17 @@ def test_the_whole_may_not_fit(data: object, words: str) -> None:
     with pytest.raises(msgspec.ValidationError) as caught:
         decoded(data, Gate)
     assert misfit(caught.value, data) == words
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"a": [], "b": {}, "c": [{}, [[]]], "d": None, "e": [True, -1, 10**20, 0.1, 1e22]},
+        {"text": 'a "b"\\\n\u2028 \u00e9 \U0001f600 \x00 </x>', "\u00e9": {"": ""}},
+        ["half a sign: \ud800"],
+        [float("inf")],
+        "alone",
+    ],
+)
+def test_indents_as_the_standard_library_does(data: object) -> None:
+    assert indented(data) == json.dumps(data, indent=2)
