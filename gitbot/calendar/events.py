@@ -58,13 +58,13 @@ def appointment_words(event: Appointment, *, now: int) -> str:
     if event.cancelled:
         parts.append(f"cancelled: {event.cancelled}")
     parts += [part for part in (event.what, event.frozen) if part]
-    if event.frozen.startswith("wholly"):  # nothing moves, whatever its lead
+    if event.cancelled or event.frozen.startswith("wholly"):  # nothing moves, whatever its lead
         return "; ".join(parts)
     if event.lead_is_open:
         parts.append(f"moves from when its plan says, at most {format_duration(event.lead)} before")
     elif event.lead:
         parts.append(f"moves from {_moment(event.time.start - event.lead, event.zone, now)}")
-    if event.announced and not event.cancelled:
+    if event.announced:
         verb = "proposal opens" if event.announced > now else "proposal due since"
         parts.append(f"{verb} {_day(clock_time(event.announced, event.zone), event.zone, now)}")
     return "; ".join(parts)
@@ -73,6 +73,8 @@ def appointment_words(event: Appointment, *, now: int) -> str:
 def span_words(event: Appointment, *, now: int) -> str:
     """`Sun 6 Dec 22:00-02:00 Europe/Madrid`; the year only if it is not that of `now`."""
     start, end = event.time.start, event.time.end
+    if event.always and not start and event.kind == "window" and event.what != CHANGE_WINDOW:
+        return "from its merge until its nodes are back"
     if event.always:
         begin = f"from {_moment(start, event.zone, now)} {event.zone}" if start else "always"
         return f"{begin}, without an end" if start else begin

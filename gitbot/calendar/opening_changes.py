@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gitbot.calendar.events import CHANGE_WINDOW, Appointment, span_words
+from gitbot.calendar.events import Appointment, span_words
 from gitbot.calendar.time_formats import DAY
 
 _NEAR = 4 * DAY  # an opening that starts so close to a removed one has moved
@@ -56,7 +56,7 @@ def _line(old: Sequence[Appointment], new: Sequence[Appointment], *, now: int) -
             fresh.remove(near)
     pairs = [f"{span_words(one, now=now)} to {span_words(other, now=now)}" for one, other in moved]
     parts = (
-        ("appear", "appears", [_fresh(each, now=now) for each in fresh]),
+        ("appear", "appears", [span_words(each, now=now) for each in fresh]),
         ("move", "moves", pairs),
         ("vanish", "vanishes", [span_words(each, now=now) for each in gone]),
     )
@@ -65,13 +65,6 @@ def _line(old: Sequence[Appointment], new: Sequence[Appointment], *, now: int) -
         for many, one, listed in parts
         if listed
     )
-
-
-def _fresh(event: Appointment, *, now: int) -> str:
-    drains = event.kind == "window" and event.what != CHANGE_WINDOW
-    if drains and event.always and not event.time.start:
-        return "open from the merge of its file until its nodes are back"
-    return span_words(event, now=now)
 
 
 def _few(listed: list[str]) -> str:

@@ -30,7 +30,7 @@ WORDS = {
         SUNDAY, announced=ANNOUNCED - 86_400
     ),
     "Sun 6 Dec 22:00-02:00 Europe/Madrid, in 3 days; cancelled: by a person; 4 nodes": replace(
-        SUNDAY, what="4 nodes", announced=ANNOUNCED, cancelled="by a person"
+        SUNDAY, what="4 nodes", announced=ANNOUNCED, lead=7200, cancelled="by a person"
     ),
     "Sun 6 Dec 22:00-02:00 Europe/Madrid, in 3 days; 4 nodes; wholly frozen by close": replace(
         SUNDAY, what="4 nodes", announced=ANNOUNCED, lead=7200, frozen="wholly frozen by close"
@@ -48,7 +48,12 @@ WORDS = {
         "2027-03-28T00:00:00Z", "2027-03-28T04:00:00Z"
     ),
     "Thu 3 Dec 10:00-11:00 Europe/Madrid, over": at("2026-12-03T09:00:00Z", "2026-12-03T10:00:00Z"),
-    "always; everywhere": replace(SUNDAY, time=Interval(start=0, end=FOREVER), what="everywhere"),
+    "always; everywhere": replace(
+        SUNDAY, kind="freeze", time=Interval(start=0, end=FOREVER), what="everywhere"
+    ),
+    "from its merge until its nodes are back; 2 nodes": replace(
+        SUNDAY, time=Interval(start=0, end=FOREVER), what="2 nodes"
+    ),
     "until Sun 6 Dec 22:00 Europe/Madrid, open for another 3 days": replace(
         SUNDAY, time=Interval(start=0, end=SUNDAY.time.start)
     ),

@@ -39,7 +39,7 @@ def test_a_day_later_has_moved_and_a_week_later_is_another() -> None:
 
 def test_drain_without_schedule_is_not_open_for_ever() -> None:
     always = replace(opening(1), time=Interval(start=0, end=FOREVER))
-    until = "open from the merge of its file until its nodes are back"
+    until = "from its merge until its nodes are back"
     assert changes([], [always]) == (f"window firmware: 1 appears: {until}",)
     change = replace(always, what=CHANGE_WINDOW)
     assert changes([], [change]) == ("window firmware: 1 appears: always",)

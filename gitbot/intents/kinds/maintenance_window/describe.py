@@ -41,7 +41,7 @@ def _entries(agenda: AgendaView, intent: Intent, spec: MaintenanceWindowSpec) ->
             return replace(event, what=what)
         drain = OccurrenceId(window=intent.ref.name, id=occurrence.id).drain
         lead = spec.drain.longest_lead
-        approved = drain in agenda.begins
+        approved = drain in agenda.begins and drain not in agenda.cancelled
         begins = agenda.begins[drain] if approved and spec.drain.lead == AUTO else 0
         return replace(
             event,
