@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -41,6 +41,10 @@ MOST_FAILED = 32
 """Attempts without a better plan; after so many, only one target of each group is tried."""
 
 
+_Rank = tuple[bool, int]
+"""Whether a domain has a node that no drain empties, and the best score in it."""
+
+
 def with_groups(
     problem: PlacementProblem,
     plan: PlacementPlan,
@@ -58,6 +62,7 @@ def with_groups(
     best, eased, failed = plan, problem, 0
     hints: dict[NamespacedName, str] = {}
     asked: list[Group] = []
+    done: list[tuple[RuleConstraint, Group]] = []
     for number, rule in enumerate(problem.rules):
         held = {hold.vm.namespaced_name for hold in best.holds if hold.asked}
         if not held or rule.members.isdisjoint(held):
@@ -70,9 +75,10 @@ def with_groups(
                 rules = list(eased.rules)
                 rules[number] = moving_as_one(rules[number], group, target)
                 attempt = replace(eased, rules=tuple(rules))
-                found = _judged(problem, best, make(attempt), rule, group)
+                found = _judged(problem, best, make(attempt), [*done, (rule, group)])
                 if found is not None and not replay(problem, found):
                     best, eased = found, attempt
+                    done.append((rule, group))
                     break
                 failed += 1
                 if found is not None and not (hints.keys() & group.vms):
@@ -128,38 +134,48 @@ def _asked_first(
 
 
 def _targets(problem: PlacementProblem, group: Group) -> list[str]:
-    """Other domains with a node for each VM of the group alone, the scheduler's favourite first."""
+    """Other domains with a node for each VM of the group alone, the scheduler's favourite first.
+
+    Nodes that a drain empties come last: one that is back takes the group.
+    """
     state = MigrationState.of(replace(problem, rules=()))
     closed = {node for goal in problem.goals for node in goal.closes}
-    names, scores = state.world.state.columns.names, dict[str, int]()
+    names, scores = state.world.state.columns.names, dict[str, _Rank]()
     for place, vm in enumerate(sorted(group.vms)):
         numbers = np.flatnonzero(state.feasible(vm, Pin.NODE))
-        mine: dict[str, int] = {}
+        mine: dict[str, _Rank] = {}
         for number, total in zip(numbers, state.totals(vm, numbers), strict=True):
             value = group.domain_of.get(names[number], group.value)
-            if names[number] not in closed and value != group.value:
-                mine[value] = max(mine.get(value, 0), int(total))
+            if value != group.value:
+                rank = (names[number] not in closed, int(total))
+                mine[value] = max(mine.get(value, rank), rank)
         scores = {
-            value: total + scores.get(value, 0)
-            for value, total in mine.items()
+            value: (opened and before[0], total + before[1])
+            for value, (opened, total) in mine.items()
             if not place or value in scores
+            for before in (scores.get(value, (True, 0)),)
         }
-    return sorted(scores, key=lambda value: (-scores[value], value))
+    return sorted(scores, key=lambda value: (not scores[value][0], -scores[value][1], value))
 
 
 def _judged(
     problem: PlacementProblem,
     best: PlacementPlan,
     found: PlacementPlan,
-    rule: RuleConstraint,
-    group: Group,
+    groups: Sequence[tuple[RuleConstraint, Group]],
 ) -> PlacementPlan | None:
-    """The found plan in terms of the rule itself; None if it is not better. Replay it."""
+    """The found plan in terms of the rules themselves; None if it is not better. Replay it.
+
+    `groups` are those that move as one, the one that is tried last.
+    """
+    group = groups[-1][1]
     known = {(hold.request, hold.vm): hold for hold in best.holds}
     left = {(hold.request, hold.vm): hold for hold in found.holds}
     if not left.keys() < known.keys() or any(vm.namespaced_name in group.vms for _, vm in left):
         return None
-    moves = tuple(_told(found.moves, rule, group))
+    moves, refs = found.moves, {rule.ref: rule for rule, _ in groups}
+    for rule, each in groups:
+        moves = tuple(_told(moves, rule, each))
     moved = {move.vm for move in moves}  # what was said before is wrong of these
     return replace(
         found,
@@ -168,7 +184,9 @@ def _judged(
             left[key] if key[1] in moved else hold for key, hold in known.items() if key in left
         ),
         rules=tuple(
-            _state(problem, rule, moves) if item.intent == rule.ref and item.required else item
+            _state(problem, refs[item.intent], moves)
+            if item.intent in refs and item.required
+            else item
             for item in found.rules
         ),
     )

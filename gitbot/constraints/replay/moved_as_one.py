@@ -28,8 +28,8 @@ def _target(group: Group, order: MoveOrder, allowed: Mapping[RequestId, int]) ->
     """The domain to which a plan moves the whole group; "" if it does not move it as one.
 
     As one: each VM once, all in one group of one request, to one domain, none waits for a node to
-    return, and each starts before all earlier ones have ended, or the request allows the time
-    from the first landing to the last.
+    return unless all land on that node, and each starts before all earlier ones have ended, or the
+    request allows the time from the first landing to the last.
     """
     timed = [
         (start or 0, move)
@@ -42,7 +42,8 @@ def _target(group: Group, order: MoveOrder, allowed: Mapping[RequestId, int]) ->
     nodes = {node for move in moves for node in (move.to.node, *move.allowed_nodes)}
     values = {group.domain_of.get(node, "") for node in nodes}
     causes = {(move.request, move.group) for move in moves}
-    if len(causes) > 1 or len(values) > 1 or any(move.after_return for move in moves):
+    waits = {move.after_return for move in moves}
+    if len(causes) > 1 or len(values) > 1 or (True in waits and (len(waits) > 1 or len(nodes) > 1)):
         return ""
     landings = [start + move.estimated_seconds for start, move in timed]
     if pauses(timed) and max(landings) - min(landings) > allowed.get(moves[0].request, 0):

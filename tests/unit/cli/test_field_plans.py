@@ -175,6 +175,19 @@ def test_a_pair_that_stays_together_leaves_a_node_as_one(tmp_path: Path) -> None
     assert rules == "every rule but PlacementRule/default/together is kept at every instant"
 
 
+def test_pairs_move_as_one_to_a_node_of_the_drain_that_is_back(tmp_path: Path) -> None:
+    """All nodes are emptied, one after the other; each pair is named."""
+    pool = [node(name) for name in ("n1", "n2", "n3")]
+    other = [vm(name, on="n2", labels=PAIR) for name in ("app2", "db2")]
+    drain = DRAIN.replace("[n1]", "[n1, n2, n3]")
+    said = plan(tmp_path, f"{TOGETHER}{HEAD}{drain}", *pool, *pair(), *other)
+    assert said.code == 0, said.text
+    assert "4 moves, 0 blocked" in said.out
+    assert "together: app, db move as one" in said.out
+    assert "together: app2, db2 move as one" in said.out
+    assert "replay/" not in said.text
+
+
 def test_a_pair_that_fits_on_no_node_as_one_stays(tmp_path: Path) -> None:
     pool = [node("n1"), node("n2", memory="6Gi"), node("n3", memory="6Gi")]
     said = plan(tmp_path, f"{TOGETHER}{HEAD}{DRAIN}", *pool, *pair(db="5500Mi"))

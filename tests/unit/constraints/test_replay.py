@@ -223,7 +223,7 @@ TRIO = [
 ]
 
 
-def trio() -> PlacementProblem:
+def trio(key: str = HOSTNAME) -> PlacementProblem:
     """Three VMs that stay together on one node, and apart from a fourth one."""
     selector = {"matchLabels": PAIR}
     foe = {"matchLabels": {"app": "foe"}}
@@ -234,7 +234,7 @@ def trio() -> PlacementProblem:
         selector=selector,
         affinity={
             "requiredDuringSchedulingIgnoredDuringExecution": [
-                {"topologyKey": HOSTNAME, "labelSelector": selector}
+                {"topologyKey": key, "labelSelector": selector}
             ]
         },
         anti_affinity={
@@ -275,6 +275,17 @@ def test_a_group_that_a_rule_keeps_together_may_move_as_one() -> None:
 )
 def test_nothing_else_passes_through_the_exception_for_groups(moves: list[Move]) -> None:
     assert "rule-worsened" in codes(trio(), *moves)
+
+
+@pytest.mark.parametrize(
+    ("targets", "passes"), [(("b-1", "b-1", "b-1"), True), (("b-1", "b-1", "b-2"), False)]
+)
+def test_a_group_waits_for_one_node_to_return_but_not_for_two(
+    targets: tuple[str, ...], passes: bool
+) -> None:
+    """All of them start when that node is back; two nodes may be back at different times."""
+    moves = [replace(each, after_return=True) for each in follow(*targets)]
+    assert ("rule-worsened" not in codes(trio(ZONE), *moves)) == passes
 
 
 @pytest.mark.parametrize(("allow", "passes"), [(0, False), (160, False), (161, True)])
