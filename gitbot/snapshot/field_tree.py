@@ -79,6 +79,7 @@ ANNOTATIONS = frozenset(
         "descheduler.alpha.kubernetes.io/eviction-in-progress",
         "descheduler.alpha.kubernetes.io/prefer-no-eviction",
         "descheduler.alpha.kubernetes.io/request-evict-only",
+        "k8s.v1.cni.cncf.io/resourceName",
         "kubevirt.io/allow-pod-bridge-network-live-migration",
         "kubevirt.io/domain",
         "kubevirt.io/eviction-source",

@@ -206,6 +206,7 @@ FIELDS: Mapping[str, Fields] = {
     "KubeVirt": KUBEVIRT,
     "MigrationPolicy": POLICY,
     "Namespace": {"status": keep("phase")},
+    "NetworkAttachmentDefinition": {},
     "Node": _NODE,
     "PersistentVolume": _VOLUME,
     "PersistentVolumeClaim": _CLAIM,

@@ -119,6 +119,13 @@ _RESOURCES = (
         needed=False,  # without it, only estimates are worse
     ),
     _resource("Namespace", "", "v1", "namespaces", cluster_scoped=True),
+    _optional(
+        "NetworkAttachmentDefinition",
+        "k8s.cni.cncf.io",
+        "v1",
+        "network-attachment-definitions",
+        shared=True,
+    ),
     _resource("Node", "", "v1", "nodes", cluster_scoped=True),
     _resource("PersistentVolume", "", "v1", "persistentvolumes", cluster_scoped=True),
     _resource("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims"),

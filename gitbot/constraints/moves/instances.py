@@ -109,6 +109,7 @@ class Instances(Mapping[NamespacedName, Instance]):
         self.kubevirt: KubernetesObject = next(iter(snapshot.of("KubeVirt")), {})
         self.nodes = {name_of(obj).name: obj for obj in snapshot.of("Node")}
         self.namespaces = {name_of(obj).name: obj for obj in snapshot.of("Namespace")}
+        self.networks = {name_of(obj): obj for obj in snapshot.of("NetworkAttachmentDefinition")}
         self.quotas = _by_namespace(snapshot.of("ResourceQuota"))
         self.claims = {
             namespace: {name_of(obj).name: obj for obj in objects}

@@ -13,6 +13,7 @@ from gitbot.kubernetes.objects import Json, KubernetesObject, at, condition_of, 
 from gitbot.kubevirt.attachment_pod import attachment_pod
 from gitbot.kubevirt.instance_defaults import with_instance_defaults
 from gitbot.kubevirt.kubevirt_object import setting
+from gitbot.kubevirt.network_devices import network_devices, with_network_devices
 from gitbot.kubevirt.target_pod import source_pod, target_pod
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.pod import Pod
@@ -49,7 +50,11 @@ def target_requests(instances: Instances, vmi_name: NamespacedName) -> Requests:
     known = instance.vmi is not None and spec.get("containers") and not _resized(instance.vmi)
     if vmi_name in instances.targets or rendered or not (known and instance.node):
         return target_of(instances, vmi_name).requests
-    return requests_of({"spec": spec})
+    found, own = requests_of({"spec": spec}), (instance.vmi or {}).get("spec") or {}
+    devices = network_devices(own, vmi_name.namespace, instances.networks)
+    if any(found.filtered.get(name, 0) < count for name, count in devices.items()):
+        return target_of(instances, vmi_name).requests
+    return found
 
 
 def _target_of(instances: Instances, vmi_name: NamespacedName, added: Mapping[str, str]) -> Pod:
@@ -155,7 +160,18 @@ def _target_object(
     pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
     if held is not None:
         pod["spec"] = _with_real_requests(pod["spec"], real, resized=resized)
-    return pod
+    return _with_networks(instances, vmi, pod, held=held is not None)
+
+
+def _with_networks(
+    instances: Instances, vmi: KubernetesObject, pod: KubernetesObject, *, held: bool
+) -> KubernetesObject:
+    spec: Json = vmi.get("spec") or {}
+    devices = network_devices(spec, at(pod, "metadata", "namespace"), instances.networks)
+    if not devices:
+        return pod
+    found = with_network_devices(list(at(pod, "spec", "containers")), devices, held=held)
+    return {**pod, "spec": {**pod["spec"], "containers": found}}
 
 
 def start_object(
@@ -180,7 +196,7 @@ def _start_object(instances: Instances, instance: Instance, *, copy: bool) -> Ku
     )
     name = target_name(instance.name, 0).name
     pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
-    return pod
+    return _with_networks(instances, vmi, pod, held=False)
 
 
 def _vmi_of(instances: Instances, instance: Instance) -> KubernetesObject:

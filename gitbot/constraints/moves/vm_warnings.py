@@ -11,6 +11,7 @@ from gitbot.constraints.scheduler.filters.quota import quotas_of
 from gitbot.constraints.scheduler.world import World
 from gitbot.kubernetes.objects import at
 from gitbot.kubevirt.admission import run_strategy_causes
+from gitbot.kubevirt.network_devices import networks_of
 from gitbot.kubevirt.preflight import preflight
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import HOSTNAME
@@ -59,12 +60,13 @@ def _start(instances: Instances, instance: Instance, added: Mapping[str, str]) -
     spec = at(spec, "template", "spec", default=spec)
     if refusal := instances.classes.refusal(spec):
         yield failed("priority-class", refusal)
-    attached = [at(each, "multus", "networkName") for each in spec.get("networks") or ()]
-    if names := sorted({str(name) for name in attached if name}):
+    attached = networks_of(spec, instance.name.namespace)
+    if names := sorted({str(name) for name in attached if name not in instances.networks}):
         yield warned(
             "networks",
             f"a network may need a device that only its NetworkAttachmentDefinition names: "
-            f"{', '.join(names)}; fewer nodes may be feasible",
+            f"{', '.join(names)}; fewer nodes may be feasible; `kubectl get "
+            "network-attachment-definitions -A -o yaml` adds those that exist",
         )
     if added:
         pairs = ", ".join(f"{key}={value}" for key, value in sorted(added.items()))

@@ -26,6 +26,7 @@ KINDS = (
     "KubeVirt",
     "MigrationPolicy",
     "Namespace",
+    "NetworkAttachmentDefinition",
     "Node",
     "PersistentVolume",
     "PersistentVolumeClaim",

@@ -51,7 +51,7 @@ def rights(name: str) -> set[Right]:
 def right_of(seen: Seen) -> Right | None:
     """What RBAC is asked for a request; None for paths that every account may read."""
     found = re.fullmatch(
-        r"/(?:api/v1|apis/(?P<group>[^/]+)/[^/]+)(?:/namespaces/[^/]+(?=/))?/(?P<plural>[a-z]+)"
+        r"/(?:api/v1|apis/(?P<group>[^/]+)/[^/]+)(?:/namespaces/[^/]+(?=/))?/(?P<plural>[a-z-]+)"
         r"(?P<name>/[^/]+)?",
         seen.path,
     )

@@ -23,3 +23,10 @@ def test_the_documented_command_dumps_every_kind_that_each_cluster_serves() -> N
     text = PAGE.read_text(encoding="utf-8").replace("\\\n", "").replace("   ", " ")
     assert " ".join(DUMP.split()) in " ".join(text.split())
     assert {each.plural for each in LISTED if each.required} <= {*DUMP.split()[2].split(",")}
+
+
+def test_the_documented_loop_dumps_every_kind_that_only_some_clusters_serve() -> None:
+    text = PAGE.read_text(encoding="utf-8").replace("\\\n", "")
+    kinds = text.split("for kind in ")[1].split("\ndo ")[0].split()
+    assert kinds == sorted(kinds)
+    assert set(kinds) == {each.plural for each in LISTED if not each.required}
