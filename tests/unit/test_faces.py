@@ -43,7 +43,8 @@ ROOMS = {
     "kubevirt": (
         "admission attachment_pod eviction instance_defaults instance_types kubevirt_object "
         "launcher_pod limits memory_overhead migration_policy names network_devices "
-        "node_selector pod_defaults preflight source_node state_storage target_pod versions workload_updates"
+        "node_selector pod_defaults preflight source_node state_storage target_pod versions "
+        "workload_updates"
     ),
     "model": (
         "caches cluster.cluster cluster.columns cluster.load cluster.node cluster.opt_out "
