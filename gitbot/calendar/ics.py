@@ -310,7 +310,10 @@ def _check(event: Any) -> None:
     moved = event.get("RECURRENCE-ID")
     if moved is not None and "RANGE" in moved.params:
         found = f"RECURRENCE-ID with RANGE={moved.params['RANGE']}"
-        raise ValueError(f"found {found}, expected one time only, or an event of its own")
+        raise ValueError(
+            f"found {found}, expected a change of one time only; end the series before that time "
+            "(UNTIL in its RRULE), and write what follows as an event with a UID of its own"
+        )
 
 
 def _printable(text: str) -> str:
