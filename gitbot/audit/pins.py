@@ -53,8 +53,9 @@ def pins(
                 placed.vm,
                 node=placed.node,
                 message="its pod still carries the addedNodeSelector of a migration: "
-                + ", ".join(f"{key}={value}" for key, value in sorted(left.items())),
-                hint=f"it has no effect{_UNSEEN if HOSTNAME in left else ''}, and the next "
+                + ", ".join(f"{key}={value}" for key, value in sorted(left.items()))
+                + (_UNSEEN if HOSTNAME in left else ""),
+                hint=f"it has no {'other ' if HOSTNAME in left else ''}effect, and the next "
                 "migration drops it",
             )
 
@@ -77,7 +78,7 @@ def _declared(rules: Sequence[RuleConstraint], vm: NamespacedName) -> bool:
     )
 
 
-_UNSEEN = " but for a descheduler with nodeFit, which passes the VM over as no other node fits"
+_UNSEEN = "; a descheduler with nodeFit passes it over, as no other node fits"
 """kubernetes-sigs/descheduler, pkg/descheduler/node/node.go (NodeFit): the pod's nodeSelector."""
 
 
