@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from gitbot.constraints.replay.replay import replay
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.plan.plan import VmRef
 from gitbot.planner import make_plan
 from tests.bench.instance import Checker, Instance, Move, Outcome, moves_of, problem
 from tests.bench.instances import MAINTENANCE, full, maintenance, recorded
@@ -111,3 +113,23 @@ def test_btrplace_is_read(tmp_path: Path) -> None:
 def test_a_plot_is_well_formed() -> None:
     picture = log_log([Line(name="a & b", x=[10, 1000], y=[0.02, 3.5])], x="VMs", y="seconds")
     assert ET.fromstring(picture).tag.endswith("svg")
+
+
+def test_looks_at_each_move_a_few_times_in_the_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once for each other move: a plan of 4,000 moves would take a minute."""
+    looks: list[VmRef] = []
+
+    def counted(vm: VmRef) -> NamespacedName:
+        looks.append(vm)
+        return NamespacedName(vm.namespace, vm.name)
+
+    counts = []
+    for nodes in (100, 200):
+        asked = problem(maintenance(nodes))
+        plan = make_plan(asked)
+        with monkeypatch.context() as patch:
+            patch.setattr(VmRef, "namespaced_name", property(counted))
+            assert not replay(asked, plan)
+        counts.append(len(looks))
+        looks.clear()
+    assert counts[1] < 2.5 * counts[0]

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 from gitbot.constraints.replay.move_order import MoveOrder
 from gitbot.constraints.rules.companions import Group, kept_together, moving_as_one, pauses
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.caches import LastValueCache
+from gitbot.model.grouping import grouped
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.constraint import Occupancy, RuleConstraint
 
@@ -31,11 +34,9 @@ def _target(group: Group, order: MoveOrder, allowed: Mapping[RequestId, int]) ->
     return unless all land on that node, and each starts before all earlier ones have ended, or the
     request allows the time from the first landing to the last.
     """
-    timed = [
-        (start or 0, move)
-        for start, move in zip(order.starts, order.moves, strict=True)
-        if move.vm.namespaced_name in group.vms
-    ]
+    of_vm = _numbers(order)
+    numbers = sorted(number for vm in group.vms for number in of_vm.get(vm, ()))
+    timed = [(order.starts[number] or 0, order.moves[number]) for number in numbers]
     moves = [move for _, move in timed]
     if sorted(move.vm.namespaced_name for move in moves) != sorted(group.vms):
         return ""
@@ -50,3 +51,11 @@ def _target(group: Group, order: MoveOrder, allowed: Mapping[RequestId, int]) ->
         return ""
     (value,) = values
     return value if value != group.value else ""
+
+
+_numbers = LastValueCache[MoveOrder, Mapping[NamespacedName, tuple[int, ...]]](
+    lambda order, _: grouped(
+        (move.vm.namespaced_name, number) for number, move in enumerate(order.moves)
+    )
+)
+"""The numbers of the moves of each VM: looking for them per group grows with the square."""
