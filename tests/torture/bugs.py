@@ -85,8 +85,8 @@ BUGS = (
     bug("I2", "one attempt more than was approved", REQUESTS,
         "return self.attempt >= self.attempts", "return self.attempt > self.attempts"),
     bug("I2", "what was put off uses up its attempt", REQUESTS,
-        "attempt=record.attempt - 1 if unsent else event.attempt or record.attempt",
-        "attempt=event.attempt or record.attempt"),
+        "attempt = attempt - 1 if unsent else event.attempt or attempt",
+        "attempt = event.attempt or attempt"),
     # I3: a finished request never fires again
     bug("I3", "nobody asks by name before an end", BELIEF,
         "    return not any(cluster.get_migration(item.name) for item in steps.absent)",

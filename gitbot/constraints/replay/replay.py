@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 
 from gitbot.constraints.moves.copies import Copies
 from gitbot.constraints.moves.instances import Instances
@@ -96,7 +97,6 @@ class _Player:
         self._watches: dict[int, RuleWatch] = {}  # made when the first member moves
         self._of_vm: dict[VmRef, list[int]] = defaultdict(list)
         self._cordons = _cordons(problem, order)
-        self._departing = departing(self.instances, world) if problem.at_once else frozenset()
         self._out = {
             node: goal.request
             for goal in problem.goals
@@ -200,8 +200,14 @@ class _Player:
                     break
         if loose:
             own = self.instances.source_pod_of(move.vm.namespaced_name)
-            leaving = self._departing - {own}  # it stays until the move has ended
+            leaving = self._leaving - {own}  # it stays until the move has ended
             yield from _unpinned_findings(move, pod, self.playback.stages(beside), leaving)
+
+    @cached_property
+    def _leaving(self) -> frozenset[NamespacedName]:
+        """The pods that may be gone before a target pod has its node; a plan may start later."""
+        world = self.playback.world
+        return departing(self.instances, world) if self.problem.at_once else frozenset()
 
     def _cordon(self, number: int, nodes: Sequence[str]) -> None:
         """Cordon nodes once a move of their group may have started: gitbot does so then."""
