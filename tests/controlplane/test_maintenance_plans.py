@@ -12,7 +12,7 @@ import pytest
 
 from gitbot.kubernetes.objects import annotations_of, at, labels_of
 from gitbot.kubevirt import names
-from gitbot.model.ledger.events import MoveChanged
+from gitbot.model.ledger.events import FINAL_STATES, MoveChanged, MoveState
 from gitbot.simulation.served_resources import BY_KIND
 from tests.controlplane import crowd as crowds
 from tests.controlplane.crowd import GROUP, TIER, Crowd
@@ -199,11 +199,10 @@ def test_forty_plans(
     assert elsewhere == []
     assert breaches == []
     # a move that is held because the scheduler could choose another node now is planned anew
-    replaced = [
-        event.vm
-        for event in loop.shell.ledger_store.read().events
-        if isinstance(event, MoveChanged) and event.reason.endswith(" replaced it")
-    ]
+    otherwise = [event for event in ended(loop) if event.state is not MoveState.SUCCEEDED]
+    replaced = [event for event in otherwise if event.reason.endswith(" replaced it")]
+    said = [f"{event.vm}: {event.state}, {event.reason}" for event in otherwise]
+    assert [text for text in said if not text.endswith(" replaced it")] == []
     assert campaign.states == Counter(succeeded=landings, withdrawn=len(replaced))
     assert moves > 3 * PLANS
     assert specs_of(admin, crowd.namespace) == specs
@@ -215,6 +214,12 @@ def specs_of(admin: Connection, namespace: str) -> dict[str, Any]:
         for kind in (VMI, "VirtualMachine")
         for item in admin.list(path_of(BY_KIND[kind], namespace))[0]
     }
+
+
+def ended(loop: LiveLoop) -> list[MoveChanged]:
+    """The ends of moves, in the order of the ledger."""
+    events = loop.shell.ledger_store.read().events
+    return [e for e in events if isinstance(e, MoveChanged) and e.state in FINAL_STATES]
 
 
 def wrong_landings(journal: Journal, loop: LiveLoop) -> tuple[list[str], int]:
