@@ -61,12 +61,16 @@ class QueuedMigration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanConditions:
-    """What surrounds a plan: conditions by request, migrations in front, the cluster's `zone`."""
+    """What surrounds a plan: conditions by request, migrations in front, the cluster's `zone`.
+
+    `unread` are kinds without an object in the files that were read.
+    """
 
     conditions: tuple[Conditions, ...] = ()
     ahead: tuple[QueuedMigration, ...] = ()
     slots: int = 1
     zone: str = UTC
+    unread: tuple[str, ...] = ()
 
     @property
     def front(self) -> tuple[QueuedMigration, ...]:
@@ -178,6 +182,9 @@ def lines(
     ones = (check.message for move in plan.moves for check in move.checks if check.name == TOGETHER)
     for words in dict.fromkeys(ones):
         yield "together", words
+    if "KubeVirt" in outlook.unread:
+        words = "the files have no KubeVirt, so its limits and settings count as the defaults"
+        yield "not known", f"{words}; `kubectl get kubevirts -A -o yaml` adds it"
     yield "queue now", queue_words(outlook, starts=starts, now=plan.snapshot.taken_at)
     yield "if a move fails", IF_IT_FAILS
 
@@ -349,6 +356,9 @@ def queue_words(outlook: PlanConditions, *, starts: int, now: int) -> str:
         why = "; ".join(f"{first_of(vms, 3)} ({words})" for words, vms in sorted(named.items()))
         last = f"{counted(len(stuck), 'migration')} cannot start and hold no slot: {why}; {last}"
     front = outlook.front
+    if not front and "VirtualMachineInstanceMigration" in outlook.unread:
+        command = "`kubectl get virtualmachineinstancemigrations -A -o yaml`"
+        return f"the files have no migration; {command} adds those that run or wait; {last}"
     if not front:
         return f"empty: no migration runs or waits{' for a slot' if stuck else ''}; {last}"
     later = behind(outlook, starts=starts, now=now)

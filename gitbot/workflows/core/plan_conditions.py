@@ -34,6 +34,7 @@ def outlook_of(
         ahead=_ahead(problem),
         slots=max(1, problem.limits.parallel),
         zone=zone or "UTC",
+        unread=problem.snapshot.missing_kinds,
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
 from tests.doubles.problems import node, pod, vm
+from tests.scenarios.small_clusters import kubevirt
 from tests.unit.cli.desk import Said, typed
 
 NOW = "2026-12-06T21:00:00Z"
@@ -123,6 +124,17 @@ def test_migrations_that_a_quota_rejects_are_not_in_the_queue(tmp_path: Path) ->
     assert "queue now: empty: no migration runs or waits for a slot; 6 migrations" in said.out
     assert "default/q2 and 3 more (a ResourceQuota rejects its target pod)" in said.out
     assert "behind the queue" not in said.out
+
+
+def test_files_without_a_kind_are_no_word_that_the_cluster_has_none(tmp_path: Path) -> None:
+    """As of `kubectl get nodes,pods,vmi`: neither a queue nor settings are known."""
+    pool = [node("n1"), node("n2"), vm("web", on="n1", labels=ASKED)]
+    said = plan(tmp_path, MOVE, *pool)
+    assert "queue now: the files have no migration; kubectl get virtualmachineinstance" in said.out
+    assert "not known: the files have no KubeVirt" in said.out
+    whole = plan(tmp_path, MOVE, *pool, kubevirt(), migration("old", "web", "Succeeded"))
+    assert "queue now: empty: no migration runs or waits;" in whole.out
+    assert "not known" not in whole.out
 
 
 def test_migrations_of_others_hold_slots_until_they_end_and_not_longer(tmp_path: Path) -> None:
