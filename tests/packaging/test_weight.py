@@ -28,13 +28,13 @@ ROOMS = {
     "ports": 640,
     "published": 2_197,
     "rendering": 347,
-    "reports": 3_554,
+    "reports": 3_564,
     "service": 236,
     "settings": 1_142,
     "simulation": 9_019,
     "snapshot": 2_676,
     "wiring": 1_269,
-    "workflows": 17_163,
+    "workflows": 17_164,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"
