@@ -128,7 +128,7 @@ def test_migrations_that_a_quota_rejects_are_not_in_the_queue(tmp_path: Path) ->
 
 def test_files_without_a_kind_are_no_word_that_the_cluster_has_none(tmp_path: Path) -> None:
     """As of `kubectl get nodes,pods,vmi`: neither a queue nor settings are known."""
-    pool = [node("n1"), node("n2"), vm("web", on="n1", labels=ASKED)]
+    pool: list[Any] = [node("n1"), node("n2"), vm("web", on="n1", labels=ASKED)]
     said = plan(tmp_path, MOVE, *pool)
     assert "queue now: the files have no migration; kubectl get virtualmachineinstance" in said.out
     assert "not known: the files have no KubeVirt" in said.out
