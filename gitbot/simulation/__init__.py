@@ -5,6 +5,7 @@ the store, the clock, the loops that call them, and dials for what depends on ha
 reads no clock, no file and no randomness: the same calls give the same objects.
 """
 
+from gitbot.simulation.building import namespace
 from gitbot.simulation.http import ApiServer, Runner, write_kubeconfig
 from gitbot.simulation.port import SimulatedPort
 from gitbot.simulation.scenes import customapp
@@ -18,5 +19,6 @@ __all__ = [
     "SimulatedPort",
     "SimulationSettings",
     "customapp",
+    "namespace",
     "write_kubeconfig",
 ]

@@ -22,6 +22,7 @@ from gitbot.simulation import (
     SimulatedCluster,
     SimulatedPort,
     customapp,
+    namespace,
     write_kubeconfig,
 )
 from gitbot.wiring.workspace import Workspace, open_workspace
@@ -166,6 +167,9 @@ def stage(folder: Path, files: Mapping[str, str], *, say: Callable[[str], None])
     say("starting a simulated KubeVirt cluster (7 nodes, 3 zones) and a forge (a bare repository)")
     cluster = customapp(step=2, jumpbox=True, start_time=start)
     cluster.cordon("kni-worker2", unschedulable=False)
+    cluster.apply(
+        [namespace("gitbot")]
+    )  # as deploy/rbac/ makes it: flag and anchor have their place
     cluster.settle()
     with ApiServer(cluster) as face:
         kubeconfig = write_kubeconfig(folder / "kubeconfig", server=face.url, context=CLUSTER)

@@ -33,7 +33,7 @@ ROOMS = {
     "settings": 1_142,
     "simulation": 9_019,
     "snapshot": 2_676,
-    "wiring": 1_269,
+    "wiring": 1_273,
     "workflows": 17_164,
 }
 FUNCTION = 50
