@@ -274,7 +274,7 @@ def _only(
     """That request alone: its moves, its nodes and VMs, and what keeps it from starting."""
     waiting = [item.request for item in whole.not_applied]
     waiting += [item.request for item in whole.not_planned]
-    waiting += [known for item in whole.openings if (known := parse_request_id(item.request))]
+    waiting += [item.request for item in whole.openings if item.request is not None]
     every = dict.fromkeys((*records, *waiting))
     known = request_called(request, every) or parse_request_id(request)
     request = known or request
