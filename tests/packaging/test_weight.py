@@ -15,7 +15,7 @@ ROOMS = {
     "audit": 2_274,
     "calendar": 1_755,
     "cli": 9_803,
-    "constraints": 11_924,
+    "constraints": 11_934,
     "documents": 2_547,
     "errors": 117,
     "execution": 3_725,

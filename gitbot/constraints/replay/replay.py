@@ -210,7 +210,7 @@ class _Player:
         return departing(self.instances, world) if self.problem.at_once else frozenset()
 
     def _cordon(self, number: int, nodes: Sequence[str]) -> None:
-        """Cordon nodes once a move of their group may have started: gitbot does so then."""
+        """Cordon nodes once a move that takes them out of service may have started."""
         back = int(self.order.moves[number].after_return)
         for node in nodes:
             before, world = self.order.before, self.playback.world
@@ -258,10 +258,20 @@ def _unpinned_findings(
 
 
 def _cordons(problem: PlacementProblem, order: MoveOrder) -> dict[str, tuple[int, ...]]:
-    """The moves of the group of each node that gitbot cordons."""
-    groups = grouped((move.group, number) for number, move in enumerate(order.moves))
+    """The moves with which each node that gitbot cordons leaves service.
+
+    These leave the node, or another one that leaves service together with it. A move that only
+    makes room for them cordons nothing.
+    """
+    leaving = grouped(
+        ((move.group, move.source.node), number) for number, move in enumerate(order.moves)
+    )
     return {
-        node: groups.get(goal.group_of(node), ())
+        node: tuple(
+            number
+            for other in (goal.nodes if goal.together else (node,))
+            for number in leaving.get((goal.group_of(node), other), ())
+        )
         for goal in problem.goals
         if isinstance(goal, EmptyNodes) and goal.cordoned_by_gitbot
         for node in goal.nodes

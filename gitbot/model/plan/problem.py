@@ -144,8 +144,8 @@ class EmptyNodes(Goal):
 
     `block` is True if a VM that cannot move keeps its whole node from being drained (notMigratable:
     BlockNode), False if only that VM stays (LeaveRunning). With `cordoned_by_gitbot` each node
-    counts as unschedulable from the first move of its own group on; until then it may still take
-    VMs that fit on no node outside this drain.
+    counts as unschedulable from the first move off it on; until then it may still take VMs that
+    fit on no node outside this drain.
 
     A node returns `away` seconds after it is empty and then takes VMs of nodes that are emptied
     later; None: it does not return within the plan. Unless `ordered`, the planner may choose

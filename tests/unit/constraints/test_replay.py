@@ -13,6 +13,7 @@ from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.plan import Move, NodeRef, PlacementPlan, VmRef, Wave
 from gitbot.model.plan.problem import (
+    EmptyNodes,
     Freeze,
     Limits,
     MoveVms,
@@ -286,6 +287,23 @@ def test_a_group_waits_for_one_node_to_return_but_not_for_two(
     """All of them start when that node is back; two nodes may be back at different times."""
     moves = [replace(each, after_return=True) for each in follow(*targets)]
     assert ("rule-worsened" not in codes(trio(ZONE), *moves)) == passes
+
+
+@pytest.mark.parametrize(("back", "expected"), [(True, []), (False, ["not-schedulable"])])
+def test_a_move_that_makes_room_for_a_drain_cordons_no_node(
+    back: bool, expected: list[str]
+) -> None:
+    """a-1 is back once db-1 has left it, whether or not web-1 has moved."""
+    scene = [*zones("a", "b", "c"), *machine("db-1", "a-1"), *machine("db-2", "b-1")]
+    scene += machine("web-1", "c-1")
+    drain = EmptyNodes(request=REQUEST, nodes=("a-1", "b-1"), away=600, cordoned_by_gitbot=True)
+    off_a, off_b = (drain.group_of(node) for node in drain.nodes)
+    moves = (
+        move("db-1", "a-1", "c-1", group=off_a, after=()),
+        move("web-1", "c-1", "c-2", number=2, group=off_a, after=()),
+        move("db-2", "b-1", "a-1", number=3, group=off_b, after=(), after_return=back, wave=1),
+    )
+    assert codes(problem(*scene, goals=(drain,)), *moves) == expected
 
 
 @pytest.mark.parametrize(("allow", "passes"), [(0, False), (160, False), (161, True)])
