@@ -115,6 +115,10 @@ BUGS = (
     # I4, I6: rules and limits
     bug("I4", "rules are not asked", "execution/starts.py",
         "    wanted = tuple(moves)\n", "    wanted = tuple(moves)\n    return ()\n"),
+    bug("I4", "pods that are about to leave stay", STARTS,
+        "at_once=True)", "at_once=False)", "tests/unit/execution/test_trial.py"),
+    bug("I4", "a target pod without a node is not judged", STARTS,
+        "        if item.runs\n", "        if False\n", "tests/unit/execution/test_starts.py"),
     bug("I6", "one slot too many", "execution/cluster_facts.py",
         "if self.running >= limits.slots:", "if self.running > limits.slots:"),
     bug("I6", "what may still come takes no slot", STARTS,
