@@ -70,6 +70,7 @@ SOURCES: Mapping[str, str] = {
     "pkg/defaults/defaults.go": "kubevirt.instance_defaults",
     "pkg/hypervisor/kvm/hypervisorbackend.go": "kubevirt.memory_overhead",
     "pkg/instancetype": "kubevirt.instance_types",
+    "pkg/network/multus/nad.go": "kubevirt.network_devices",
     "pkg/network/resources": "kubevirt.memory_overhead",
     "pkg/storage/backend-storage/backend-storage.go": "kubevirt.state_storage",
     "pkg/util/migrations/migrations.go": "kubevirt.limits",

@@ -21,7 +21,7 @@ ROOMS = {
     "execution": 3_725,
     "intents": 6_029,
     "kubernetes": 536,
-    "kubevirt": 3_487,
+    "kubevirt": 3_488,
     "model": 3_786,
     "planner": 8_290,
     "policy": 4_100,

@@ -174,7 +174,7 @@ MISSPELT = [
     ("init --time-zone UTC", "there is no option --time-zone; gitbot init --help shows how"),
     ("plan --out json", "there is no option --out; did you mean --output?"),
     ("get nodes --namespce x", "there is no option --namespce; did you mean --namespace?"),
-    ("drain kni-worker5 --until 2h", "there is no option --until; gitbot drain --help shows how"),
+    ("drain kni-worker5 --until 2h", "there is no option --until; did you mean --for?"),
     ("plan --cluster iberi", "there is no cluster iberi; did you mean iberia?"),
     ("get node kni-worker9", "nodes: not found: kni-worker9; did you mean kni-worker"),
     ("cancel request/customapp/jum", "did you mean request/customapp/jump?"),

@@ -52,13 +52,13 @@ def test_the_best_plan_so_far(
 
 ENDLESS = """
 import sys
-from gitbot import planner
 from gitbot.adapters import progress_bar
+from gitbot.planner import plan as planning
 def endless(*_, **__):
     print("planning", file=sys.stderr, flush=True)
     while True:
         {loop}
-planner.plan._draft_all = endless
+planning._draft_all = endless
 progress_bar.ENDING = 1.0
 from gitbot.__main__ import main
 main()

@@ -76,7 +76,7 @@ FIRST = (
 )
 EXCLUDED = (
     "window firmware: Sun 3 Jan 2027 22:00-02:00 Europe/Madrid, in 33 days; "
-    "cancelled: the day is excluded; 2 nodes; moves from Sun 3 Jan 2027 20:00"
+    "cancelled: the day is excluded; 2 nodes"
 )
 
 

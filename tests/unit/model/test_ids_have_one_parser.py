@@ -31,6 +31,7 @@ NO_IDS = {
     "intents/file_layout.py": "paths of files",
     "kubernetes/labels.py": "label keys",
     "kubernetes/names.py": "namespace/name",
+    "kubevirt/network_devices.py": "namespace/name of a network, or its name",
     "policy/policy_files.py": "paths of files",
     "policy/library/addresses.py": "networks, as 10.0.0.0/8",
     "policy/library/texts.py": "qualified names",
