@@ -43,7 +43,7 @@ NEEDS = {
         "drain kni-worker6, kni-worker2: 2 moves",
     ),
     "peace with other movers": (
-        "workload updater moves 3 VMs",
+        "workload updater moves 1 VM",
         "a descheduler runs here",
         "mode Automatic, every 60 s",
         "in front",
