@@ -392,10 +392,11 @@ def _refused(
     A refusal of the latter alone stops nobody: it may stay for minutes.
     """
     batch = [_from_here(facts, item.move) for item in _as_one(draft.candidates, chosen)]
-    if not draft.unplaced:
-        return refusals(view, batch)
+    found = refusals(view, (*draft.unplaced, *batch))
+    if not found or not draft.unplaced:
+        return found
     known = refusals(view, draft.unplaced)
-    return tuple(why for why in refusals(view, (*draft.unplaced, *batch)) if why not in known)
+    return tuple(why for why in found if why not in known)
 
 
 def _unplaced(

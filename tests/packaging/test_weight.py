@@ -18,7 +18,7 @@ ROOMS = {
     "constraints": 11_934,
     "documents": 2_547,
     "errors": 117,
-    "execution": 3_725,
+    "execution": 3_726,
     "intents": 6_029,
     "kubernetes": 536,
     "kubevirt": 3_488,
