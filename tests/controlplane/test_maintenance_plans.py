@@ -198,8 +198,8 @@ def test_forty_plans(
     )
     assert elsewhere == []
     assert breaches == []
-    # a move that is held because the scheduler could choose another node now is planned anew, and
-    # takes no place meanwhile: the plan of another request may move its VM first
+    # The executor holds a move if the scheduler could choose another node by now. It takes no place
+    # until it has a new plan, so the plan of another request may move its VM first.
     ends = ended(loop)
     replaced = [event for event in ends if event.reason.endswith(" replaced it")]
     moved = [
