@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.ports.cluster import Cluster, FollowedCluster, Gate, no_gate
+from gitbot.ports.cluster import Cluster, ClusterTraffic, FollowedCluster, Gate, no_gate
 
 C = TypeVar("C", bound=Cluster)
 
@@ -34,6 +34,10 @@ class LazyCluster(Generic[C]):
         close = getattr(self._opened, "close", None)
         if close is not None:
             close()
+
+    @property
+    def traffic(self) -> ClusterTraffic:
+        return ClusterTraffic() if self._opened is None else self._opened.traffic
 
     def snapshot(self) -> ClusterSnapshot:
         return self._cluster().snapshot()

@@ -5,10 +5,17 @@ from __future__ import annotations
 import urllib.request
 from typing import Any
 
+from gitbot.model.text.wording import shortened
+
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         return None
+
+
+def no_answer(error: Exception) -> str:
+    """Why a service gave no answer, in a few words."""
+    return shortened(str(getattr(error, "reason", error) or type(error).__name__), 200)
 
 
 def opener() -> urllib.request.OpenerDirector:

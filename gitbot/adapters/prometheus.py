@@ -11,12 +11,19 @@ from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from gitbot.adapters.bounded_http_body import Body, whole
-from gitbot.adapters.one_address import opener
+from gitbot.adapters.one_address import no_answer, opener
 from gitbot.errors import SnapshotError
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.cluster.load import ClusterLoad, LoadValue, hundredths, seconds
-from gitbot.model.text.wording import shortened
+from gitbot.model.cluster.load import (
+    ClusterLoad,
+    DirtyRate,
+    LoadValue,
+    bytes_in_a_second,
+    hundredths,
+    seconds,
+)
 from gitbot.snapshot import plain_json
 
 SOURCE = "Prometheus"
@@ -38,6 +45,10 @@ PRESETS: Mapping[str, str] = {
 
 The kubelet serves these at /metrics/cadvisor; PSI needs Kubernetes 1.34 and kernels with psi=1.
 """
+DIRTY_RATE = (
+    "max by (namespace, name) (avg_over_time(kubevirt_vmi_dirty_rate_bytes_per_second[10m]))"
+)
+"""Source: KubeVirt, pkg/monitoring/metrics/virt-handler/domainstats/dirty_rate_metrics.go."""
 _SPREAD = ("cpu", "memory")  # metrics whose deviation is queried, too
 
 
@@ -56,6 +67,7 @@ class Prometheus:
         nodes = {name_of(node).name for node in snapshot.of("Node")}
         found: list[LoadValue] = []
         missing: list[str] = []
+        dirty: tuple[DirtyRate, ...] = ()
         for metric, query in sorted(self.queries.items()):
             if not query:
                 continue
@@ -82,33 +94,55 @@ class Prometheus:
                 )
                 for node, (time, amount) in known.items()
             ]
-        return ClusterLoad(values=tuple(sorted(found)), missing=tuple(missing))
+        else:
+            dirty = tuple(sorted(self._dirty_rates()))
+        return ClusterLoad(values=tuple(sorted(found)), missing=tuple(missing), dirty=dirty)
+
+    def _dirty_rates(self) -> Iterator[DirtyRate]:
+        """Of the VMs that virt-handler measures; a KubeVirt without the metric has none."""
+        vector, _ = instant_vector(self._url, DIRTY_RATE)
+        for item in vector:
+            try:
+                labels, (when, text) = item["metric"], item["value"]
+                vm = NamespacedName(namespace=labels["namespace"], name=labels["name"])
+                yield DirtyRate(vm=vm, rate=bytes_in_a_second(text), time=seconds(str(when)))
+            except (KeyError, TypeError, AttributeError, ValueError):
+                continue  # NaN, or the sample of another exporter
 
     def _ask(self, query: str) -> tuple[Mapping[str, tuple[int, int]], str]:
         """Time and hundredths of a percent by node; or why there is none."""
-        headers = {"Accept": "application/json", "User-Agent": "gitbot"}
-        if os.environ.get(TOKEN):
-            headers["Authorization"] = f"Bearer {os.environ[TOKEN]}"
-        url = f"{self._url}/api/v1/query?{urlencode({'query': query})}"
+        vector, why = instant_vector(self._url, query)
         try:
-            if urlsplit(url).scheme not in ("http", "https"):
-                return {}, f"{_SILENT}: {self._url} is not an http address"
-            request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked above
-            with opener().open(request, timeout=SECONDS) as answer:
-                data = whole(answer, most=LARGEST, seconds=SECONDS)
-        except urllib.error.HTTPError as error:
-            return {}, f"answer {error.code}: {_said(error)}"
-        except (OSError, ValueError, HTTPException) as error:
-            why = getattr(error, "reason", error) or type(error).__name__
-            return {}, f"{_SILENT}: {shortened(str(why), 200)}"
-        try:
-            result = plain_json(data)
-            return dict(_samples(result["data"]["result"])), ""
-        except (SnapshotError, KeyError, TypeError, AttributeError, ValueError) as error:
-            return {}, f"an answer other than an instant vector: {error!r}"
+            return dict(_samples(vector)), why
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            return {}, f"{_OTHER}: {error!r}"
 
 
 _SILENT = "it does not answer"
+_OTHER = "an answer other than an instant vector"
+
+
+def instant_vector(url: str, query: str) -> tuple[list[Any], str]:
+    """The result of an instant query as Prometheus sends it; or why there is none."""
+    headers = {"Accept": "application/json", "User-Agent": "gitbot"}
+    if os.environ.get(TOKEN):
+        headers["Authorization"] = f"Bearer {os.environ[TOKEN]}"
+    address = f"{url.rstrip('/')}/api/v1/query?{urlencode({'query': query})}"
+    try:
+        if urlsplit(address).scheme not in ("http", "https"):
+            return [], f"{_SILENT}: {url} is not an http address"
+        request = urllib.request.Request(address, headers=headers)  # noqa: S310 - checked above
+        with opener().open(request, timeout=SECONDS) as answer:
+            data = whole(answer, most=LARGEST, seconds=SECONDS)
+    except urllib.error.HTTPError as error:
+        return [], f"answer {error.code}: {_said(error)}"
+    except (OSError, ValueError, HTTPException) as error:
+        return [], f"{_SILENT}: {no_answer(error)}"
+    try:
+        found = plain_json(data)["data"]["result"]
+    except (SnapshotError, KeyError, TypeError, AttributeError, ValueError) as error:
+        return [], f"{_OTHER}: {error!r}"
+    return (found, "") if isinstance(found, list) else ([], _OTHER)
 
 
 def _samples(result: Any) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -9,7 +9,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.ports.clock import Clock
-from gitbot.ports.cluster import Gate, no_gate
+from gitbot.ports.cluster import ClusterTraffic, Gate, no_gate
 
 _UNREACHED = "the cluster itself is not reached from here"
 
@@ -22,6 +22,8 @@ class PublishedCluster:
     It does not see the stop flag in the cluster. The job that acts checks the flag before every
     effect.
     """
+
+    traffic = ClusterTraffic()
 
     def __init__(
         self,

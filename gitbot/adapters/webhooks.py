@@ -35,14 +35,16 @@ class Webhooks:
         if self._clock.now() < until:
             raise NoticeError(f"webhook {name} has failed, and rests")
         try:
-            self._post(name, key, body)
+            self.post(name, key, body)
         except NoticeError:
             rest = min(rest * 2 or FIRST_REST, LONGEST_REST)
             self._rests[name] = (self._clock.now() + rest, rest)
             raise
         self._rests.pop(name, None)
 
-    def _post(self, name: str, key: str, body: bytes) -> None:
+    @staticmethod
+    def post(name: str, key: str, body: bytes) -> int:
+        """Send now, rest or not; the HTTP status of the answer. Raises NoticeError."""
         variable = f"{PREFIX}{name.upper().replace('-', '_')}"
         url, secret = os.environ.get(f"{variable}_URL", ""), os.environ.get(f"{variable}_KEY", "")
         if not url.startswith(("http://", "https://")):
@@ -55,7 +57,8 @@ class Webhooks:
             headers["X-Gitbot-Signature-256"] = f"sha256={signed}"
         try:
             request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310 - checked above
-            opener().open(request, timeout=SECONDS).close()
+            with opener().open(request, timeout=SECONDS) as answer:
+                return int(answer.status)
         except urllib.error.HTTPError as error:
             raise NoticeError(f"webhook {name}: answer {error.code}") from error
         except (OSError, ValueError, HTTPException) as error:

@@ -9,7 +9,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from secrets import token_hex
 from types import MappingProxyType
@@ -118,9 +118,9 @@ class ShippedTexts:
         """Address of the folder with the reference pages."""
         return _shipped_folder("docs/reference").as_uri()
 
-    def workflows(self) -> Mapping[str, str]:
-        """File name of each GitHub workflow to its text, with placeholders that `init` replaces."""
-        return _read_shipped("templates/github", ".yml")
+    def workflows(self, forge: str = "github") -> Mapping[str, str]:
+        """File name of each workflow of a forge to its text. `init` replaces its placeholders."""
+        return _read_shipped(f"templates/{forge}", ".yml")
 
 
 def _shipped_folder(name: str) -> Path:
@@ -159,11 +159,12 @@ def locked_folder(folder: Path) -> Iterator[None]:
 def temporary_folder(name: str) -> Iterator[Path]:
     """A private folder that is removed afterwards, even if the removal is interrupted.
 
-    It is not an error if another process still writes into the folder. What killed processes left
-    behind is removed first.
+    It is not an error if another process still writes into the folder. A process that makes its
+    first one also removes what killed processes left behind.
     """
-    _sweep()
-    parent = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{name}-"))
+    place = tempfile.gettempdir()
+    _sweep(place)
+    parent = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{name}-", dir=place))
     token = os.open(parent / _MARK, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(token, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -180,12 +181,13 @@ def temporary_folder(name: str) -> Iterator[Path]:
             os.close(token)
 
 
-def _sweep() -> None:
+@cache  # a look at each folder there costs a pass more than its own folders
+def _sweep(place: str) -> None:
     """Remove the folders of killed processes, and nothing that gitbot cannot prove to be its own.
 
     A name proves nothing: a person may have given it.
     """
-    for parent in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for parent in Path(place).glob(f"{_PREFIX}*"):
         with suppress(OSError):
             if _is_own(parent):
                 token = os.open(parent / _MARK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -36,6 +36,12 @@ class AuditFinding:
         found = self.finding
         return _RANKS[found.severity], found.code, self.kind, self.name, found.message
 
+    @property
+    def subject(self) -> str:
+        """`Kind namespace/name`, or `Kind name` of an object without a namespace."""
+        name = self.name if self.name.namespace else self.name.name
+        return f"{self.kind} {name}"
+
 
 def about(
     code: str,

@@ -9,7 +9,7 @@ from gitbot.audit.descheduler import PREDICTIVE
 from gitbot.audit.descheduler_policy import policies_in
 from gitbot.audit.finding import AuditFinding, about
 from gitbot.constraints.moves.instances import Instances
-from gitbot.kubernetes.labels import APP_NAME, MANAGED_BY
+from gitbot.kubernetes.labels import APP_NAME, MANAGED_BY, UNSCHEDULABLE
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
@@ -18,6 +18,7 @@ from gitbot.kubevirt.limits import remote_end
 from gitbot.kubevirt.names import CREATED_BY, mover_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.plan.findings import Severity
+from gitbot.model.text.names import CORDON_LABEL
 from gitbot.model.text.wording import counted, first_of
 
 _DRAINERS = {
@@ -29,9 +30,10 @@ _DRAINERS = {
     "UpdateInProgress": "the Machine Config Operator updates it",
     "medik8s.io/drain": "NodeMaintenance drains it",
     "kubevirt.io/drain": "KubeVirt evacuates it",
-    "node.kubernetes.io/unschedulable": "somebody cordoned it",
+    UNSCHEDULABLE: "somebody cordoned it",
 }
 """Taints by key, and the program that sets them."""
+_OPERATORS = "openshift-kube-descheduler-operator"  # the namespace of the operator
 
 
 def other_movers(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
@@ -41,9 +43,13 @@ def other_movers(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
     yield from _operator(snapshot)
     for node in snapshot.of("Node"):
         keys = [taint.get("key", "") for taint in at(node, "spec", "taints", default=())]
-        said = [_DRAINERS[key] for key in keys if key in _DRAINERS]
+        does, hint = _DRAINERS, "no VM is planned onto it"
+        if UNSCHEDULABLE in keys and CORDON_LABEL in labels_of(node):
+            does = {**_DRAINERS, UNSCHEDULABLE: "gitbot cordoned it for a window"}
+            hint += f"; once that is over or cancelled: kubectl uncordon {name_of(node).name}"
+        said = [does[key] for key in keys if key in does]
         if said:
-            yield _note("Node", name_of(node), f"{'; '.join(said)}", "no VM is planned onto it")
+            yield _note("Node", name_of(node), "; ".join(said), hint)
 
 
 def _migrations(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
@@ -82,6 +88,9 @@ def _descheduler(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
     ]
     if not found:
         return
+    more = ""
+    if snapshot.unread("KubeDescheduler") and any(pod.namespace == _OPERATORS for pod in found):
+        more = "; its mode was not read: `kubectl get kubedeschedulers -A -o yaml` adds it"
     kubevirt = next(iter(snapshot.of("KubeVirt")), {})
     strategies = Counter(
         eviction_strategy(vmi, kubevirt) for vmi in snapshot.of("VirtualMachineInstance")
@@ -92,7 +101,7 @@ def _descheduler(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
         found[0],
         f"a descheduler runs here; by evictionStrategy its evictions meet VMs so: {listed}",
         "LiveMigrate moves a VM, None stops its guest; gitbot may undo what it does, and it may "
-        "undo what gitbot does, but for VMs whose template has prefer-no-eviction",
+        f"undo what gitbot does, but for VMs whose template has prefer-no-eviction{more}",
     )
 
 

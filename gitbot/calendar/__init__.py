@@ -19,7 +19,13 @@ from gitbot.calendar.schedule import (
     occurrences,
 )
 from gitbot.calendar.schedule_checks import Problem, check_schedule
-from gitbot.calendar.spoken import spoken_duration, spoken_past, spoken_time, time_in_full
+from gitbot.calendar.spoken import (
+    localized,
+    spoken_duration,
+    spoken_past,
+    spoken_time,
+    time_in_full,
+)
 from gitbot.calendar.time_formats import (
     DURATION,
     duration,
@@ -57,6 +63,7 @@ __all__ = [
     "local_date",
     "local_text",
     "local_time",
+    "localized",
     "month_text",
     "months",
     "occurrence_words",

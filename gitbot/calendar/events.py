@@ -94,7 +94,9 @@ def _distance(event: Appointment, now: int) -> str:
         return ", over"
     if event.time.start > now:
         return f", in {_length(event.time.start - now)}"
-    return "" if event.always else f", open for another {_length(event.time.end - now)}"
+    if event.always or event.cancelled:
+        return ""
+    return f", open for another {_length(event.time.end - now)}"
 
 
 def _length(seconds: int) -> str:

@@ -28,6 +28,8 @@ _DURATION = re.compile(
     r"(?:([0-9]{1,4})w)?(?:([0-9]{1,4})d)?(?:([0-9]{1,5})h)?(?:([0-9]{1,6})m(?:in)?)?"
     r"(?:([0-9]{1,7})s)?"
 )
+_MOMENT = r"`?\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z`?"
+_BARE = re.compile(rf"\({_MOMENT}(?: to {_MOMENT})?\)|({_MOMENT})")
 _EXPECTED = "a time such as 22:00, 10pm, tonight, Sat 22:00, 2026-12-06 22:00 or in 2h"
 _EXPECTED_PAST = "a time such as 30d, yesterday, last month, 2026-11-01 or 2026-11-01 22:00"
 
@@ -108,9 +110,32 @@ def _past_day(text: str | None, here: datetime, clock: tuple[int, int, int]) -> 
 
 def time_in_full(seconds: int, zone: str, *, now: int) -> str:
     """`Sat 2026-11-28 22:00 Europe/Madrid (2026-11-28T21:00:00Z), in 1 d 2 h`."""
+    local = f"{local_text(seconds, zone)} {zone}"
+    return f"{local} ({format_instant(seconds)}), {_distance(seconds, now)}"
+
+
+def localized(text: str, zone: str, *, now: int | None = None) -> str:
+    """The text with each instant as `Sat 2026-11-28 22:00 Europe/Madrid (in 2 h)`.
+
+    Without `now` it says no distance. Instants alone in brackets follow their local time already.
+    """
+    return _BARE.sub(lambda found: _in_zone(found[1], zone, now) if found[1] else found[0], text)
+
+
+def _in_zone(text: str, zone: str, now: int | None) -> str:
+    try:
+        seconds = instant(text.strip("`"))
+    except Refusal:
+        return text  # only looks like a time
+    local = f"{local_text(seconds, zone)} {zone}"
+    return local if now is None else f"{local} ({_distance(seconds, now)})"
+
+
+def _distance(seconds: int, now: int) -> str:
+    if seconds == now:
+        return "now"
     away = format_duration(abs(seconds - now))
-    distance = f"in {away}" if seconds >= now else f"{away} ago"
-    return f"{local_text(seconds, zone)} {zone} ({format_instant(seconds)}), {distance}"
+    return f"in {away}" if seconds > now else f"{away} ago"
 
 
 def _clock(found: re.Match[str]) -> tuple[int, int, int]:

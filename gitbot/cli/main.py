@@ -52,6 +52,7 @@ COMMANDS: dict[str, str] = {
     "propose": "Open one quiet pull request for each concern.",
     "reconcile": "Look, propose and apply, in one pass.",
     "serve": "Reconcile again and again, with metrics and probes on a port.",
+    "site": "Write status, map, rules, calendar and history as pages.",
     "status": "Show what runs, waits, failed, is away and opens next.",
     "get": "List intents, requests, windows, rules, moves, nodes or VMs.",
     "describe": "Say all about one VM, request, window, rule or node.",
@@ -61,6 +62,7 @@ COMMANDS: dict[str, str] = {
     "resume": "Take the stop flag away.",
     "cancel": "End one request.",
     "comment": "Obey and answer a comment on a pull request.",
+    "notify": "Send a test notice to each webhook.",
     "doctor": "Find what would keep gitbot from working, with its fix.",
     "returned": "Say that a node is back from its maintenance.",
     "wait": "Wait until a node is ready or back, or a request has succeeded.",
@@ -423,6 +425,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gitbot diff    # before git push",
         "gitbot diff --rev HEAD --base origin/release",
     ),
+    "notify": ("gitbot notify test",),
     "plan": (
         "gitbot plan --snapshot cluster.json.gz -o json",
         "gitbot plan --at 2026-12-06T21:00:00Z",
@@ -450,6 +453,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gitbot simulate survive --of Node --of Zone",
     ),
     "snapshot": ("gitbot snapshot -o cluster.json.gz",),
+    "site": ("gitbot site --out public", "gitbot site --out public --cluster iberia"),
     "status": (
         "gitbot status",
         "gitbot status -w",

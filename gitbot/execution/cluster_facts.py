@@ -30,6 +30,7 @@ from gitbot.model.plan.constraint import Breach, Occupancy, worsened
 from gitbot.model.plan.plan import Move, NodeRef
 from gitbot.model.plan.problem import Limits, PlacementProblem
 from gitbot.model.text.canonical import short_digest
+from gitbot.model.text.names import CORDON_LABEL
 
 JOB_NAME = "kubevirt.io/migrationJobName"
 
@@ -126,6 +127,11 @@ class _Placed:
 
 
 _placed = LastValueCache[ClusterSnapshot, _Placed](lambda snapshot, _last: _Placed.of(snapshot))
+
+
+def vms_by_node(snapshot: ClusterSnapshot) -> Mapping[str, tuple[NamespacedName, ...]]:
+    """The VMIs on each node, sorted."""
+    return _placed(snapshot).by_node
 
 
 def _job_names(snapshot: ClusterSnapshot) -> frozenset[tuple[str, str]]:
@@ -231,7 +237,6 @@ def new_breaches(
     )
 
 
-CORDON_LABEL = "placement.gitbot.dev/cordon"
 LEDGER = "placement.gitbot.dev/ledger"
 
 

@@ -140,7 +140,8 @@ class ExecutorInput(FrozenStruct, frozen=True, kw_only=True):
     `executor` is the name of this process. `unsent` are the claims (name of the migration, epoch)
     that it has and of which it sent nothing. `unanswered` are the migrations for which the server
     gave no answer too often. `denied` are the groups that policies deny now. `folders` stop what
-    files with errors concern; None if no file has any.
+    files with errors concern; None if no file has any. `gate` says why no node of a window may
+    begin now.
     """
 
     cluster: str
@@ -159,6 +160,7 @@ class ExecutorInput(FrozenStruct, frozen=True, kw_only=True):
     unanswered: frozenset[str] = frozenset()
     denied: tuple[OutdatedGroup, ...] = ()
     folders: FolderStop | None = None
+    gate: str = ""
 
 
 class CreateMigration(FrozenStruct, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ from gitbot.model.ledger.events import (
     WindowBegun,
 )
 from gitbot.model.ledger.ledger import FORMAT, HOLD_FILE, Ledger
-from gitbot.model.ledger.request_id import DrainId, OccurrenceId
+from gitbot.model.ledger.request_id import DrainId, OccurrenceId, RequestId
 from gitbot.model.struct import FrozenStruct
 
 BUSY = frozenset({NodeState.DRAINING, NodeState.READY})
@@ -95,6 +95,22 @@ def window_as_merged(
     return None
 
 
+def drains_without_moves(
+    ledger: Ledger, cluster: str, records: Mapping[RequestId, RequestRecord]
+) -> Mapping[DrainId, bool]:
+    """The drains that began and have no move; True if every node of one is back, or gone."""
+    found: dict[DrainId, bool] = {}
+    for occurrence in occurrences_of(ledger, cluster):
+        drain, record = occurrence.drain, records.get(occurrence.drain)
+        begun = window_as_merged(ledger, cluster=cluster, occurrence=occurrence)
+        if begun is None or (record is not None and record.moves):
+            continue
+        nodes = fold_nodes(ledger, cluster=cluster, occurrence=occurrence)
+        left = any(node.state in BUSY for node in nodes.values())
+        found[drain] = not left and nodes.keys() >= set(begun.nodes)
+    return found
+
+
 def has_nodes_to_drain(ledger: Ledger, record: RequestRecord, *, cluster: str, now: int) -> bool:
     """Whether a node of a drain is being emptied, or may still start.
 
@@ -122,6 +138,12 @@ def has_nodes_to_begin(ledger: Ledger, approved: Approved, *, cluster: str, now:
     begun = fold_nodes(ledger, cluster=cluster, occurrence=maintenance.occurrence)
     is_over = all(span.end <= now for span in approved.terms.allowed)
     return not is_over and not begun.keys() >= set(maintenance.nodes)
+
+
+def begins_nodes_now(ledger: Ledger, approved: Approved, *, cluster: str, now: int) -> bool:
+    """Whether a node of an approved drain may begin at this moment."""
+    is_open = any(span.contains(now) for span in approved.terms.allowed)
+    return is_open and has_nodes_to_begin(ledger, approved, cluster=cluster, now=now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

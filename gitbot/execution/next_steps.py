@@ -27,7 +27,8 @@ from gitbot.execution.nodes import advance, cordon_holders, effects_due
 from gitbot.execution.observe import Subject, move_event, observe
 from gitbot.execution.request_records import MoveRecord, RequestRecord, fold_requests
 from gitbot.execution.revalidate_groups import judge_groups
-from gitbot.execution.starts import Candidate, Unfinished, choose_starts
+from gitbot.execution.start_selection import Candidate, Unfinished
+from gitbot.execution.starts import choose_starts
 from gitbot.execution.terminate import ending
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from gitbot.execution.cluster_facts import (
-    CORDON_LABEL,
     ClusterFacts,
     boot_id,
     is_marked,
@@ -37,6 +36,7 @@ from gitbot.model.ledger.events import (
 )
 from gitbot.model.ledger.ledger import node_file
 from gitbot.model.ledger.request_id import OccurrenceId
+from gitbot.model.text.names import CORDON_LABEL
 
 WINDOW_LABEL = "placement.gitbot.dev/window"
 STATE_LABEL = "placement.gitbot.dev/state"
@@ -50,18 +50,21 @@ def nodes_of(view: ExecutorInput, maintenance: Maintenance) -> dict[str, NodeRec
     return {node: known.get(node) or NodeRecord(node=node) for node in names}
 
 
-def may_begin(nodes: Mapping[str, NodeRecord], node: str, maintenance: Maintenance) -> str:
+def may_begin(
+    nodes: Mapping[str, NodeRecord], node: str, maintenance: Maintenance, *, gate: str = ""
+) -> str:
+    """Why a node may not begin, or go on, to drain; "" if it may. `gate`: see ExecutorInput."""
     record, most = nodes[node], maintenance.max_nodes_at_once
     if record.state in BUSY:
         return ""
     if record.state is not NodeState.WAITING:
         return f"{node} is {record.state}"
-    if maintenance.together:
-        return ""
     busy = [name for name, other in nodes.items() if other.state in BUSY]
+    if maintenance.together:
+        return "" if busy else gate  # what goes together does not stop in the middle
     if len(busy) >= most:
         return f"{', '.join(busy)} must return first (maxNodesAtOnce {most})"
-    return ""
+    return gate
 
 
 def begin(
@@ -119,7 +122,7 @@ def advance(
     for name in maintenance.nodes:
         waits = nodes[name].state is NodeState.WAITING
         idle = waits and _begins_without_moves(view, facts, approved, record, name)
-        if idle and not may_begin(nodes, name, maintenance):
+        if idle and not may_begin(nodes, name, maintenance, gate=view.gate):
             events += begin(view, facts, approved, name, before=events)
             nodes[name] = NodeRecord(node=name, state=NodeState.DRAINING)
     return tuple(events)
@@ -226,7 +229,8 @@ def _is_given_up(approved: Approved, record: RequestRecord, node: NodeRecord) ->
     ready = node.state is NodeState.READY and _must(approved).together and record.cancelled
     if not (ready or node.state is NodeState.DRAINING) or _in_flight(record, node):
         return False
-    return bool(record.cancelled) or (_must(approved).removed and record.finished)
+    left = any(not move.final for move in record.moves.values())
+    return bool(record.cancelled) or (_must(approved).removed and not left)
 
 
 def _why_ended(

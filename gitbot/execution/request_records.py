@@ -11,6 +11,7 @@ from typing import Any, TypeVar, assert_never, cast, get_args
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.events import (
     FINAL_STATES,
+    STARTED_STATES,
     Claim,
     ForeignMove,
     LedgerEvent,
@@ -27,8 +28,6 @@ from gitbot.model.struct import FrozenStruct
 from gitbot.model.struct import field as value_field
 
 V = TypeVar("V")
-
-STARTED_STATES = frozenset({MoveState.INTENDED, MoveState.CREATED, MoveState.RUNNING})
 
 
 class RequestState(StrEnum):

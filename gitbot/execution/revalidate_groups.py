@@ -8,7 +8,8 @@ from gitbot.execution.cluster_facts import ClusterFacts
 from gitbot.execution.executor_types import Approved, ExecutorInput, OutdatedGroup
 from gitbot.execution.ledger_folds import BUSY
 from gitbot.execution.nodes import nodes_of
-from gitbot.execution.starts import Candidate, refusals
+from gitbot.execution.start_selection import Candidate
+from gitbot.execution.start_trials import refusals
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.plan import Move, MoveRef
 

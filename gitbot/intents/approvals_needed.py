@@ -53,15 +53,18 @@ class OwnershipRules:
         owner = owner_of(file, self.settings)
         return owner is None or owner.owns(namespace)
 
-    def of_namespace(self, namespace: str, file: str) -> tuple[str, ...]:
+    def of_namespace(self, namespace: str, file: str) -> tuple[tuple[str, ...], ...]:
         """Teams of the namespace's owner; without teams those of CODEOWNERS for the file.
 
-        A file outside of the owner's folders does not choose its owners: then the folder counts.
+        One of each group must approve. A file outside of the owner's folders does not choose its
+        owners: then the folder counts.
         """
         owner = self.settings.namespace_owner(namespace)
         if owner is None:
             return ()
-        return owner.teams or CODEOWNERS[self.grammar].owners(
+        if owner.teams:
+            return (owner.teams,)
+        return CODEOWNERS[self.grammar].owners(
             self.codeowners, file if owner.holds(file) else f"{owner.paths[0]}/file.yaml"
         )
 
@@ -103,7 +106,8 @@ def needs_of(
     found = {
         RequiredApproval(subject=f"namespace {space}", owners=who)
         for space, file in spaces
-        if (who := owners.of_namespace(space, file)) or not owners.may_act(file, space)
+        for who in owners.of_namespace(space, file)
+        or (() if owners.may_act(file, space) else ((),))
     }
     for move in mine:
         found |= {need for need in _target(owners, intents, move) if need.owners}

@@ -32,7 +32,8 @@ class Agenda:
     `zone` is the cluster's, `announce` how long before its first moves a drain is proposed.
     `cancelled` are ledger ids of drains that a person cancelled. `count` says how many nodes a
     window has, None if nobody knows. `finished` are ledger ids of requests that never run again.
-    `begins` is when approved drains may begin, by ledger id.
+    `begins` is when approved drains may begin, by ledger id. `standings` are words about windows
+    whose drain has begun or is over, by their names.
     `scope` chooses by the namespaces whose VMs an intent concerns, and by its labels.
     """
 
@@ -43,6 +44,7 @@ class Agenda:
     cancelled: Collection[str] = ()
     finished: Collection[str] = ()
     begins: Mapping[RequestId, int] = field(default_factory=dict)
+    standings: Mapping[str, str] = field(default_factory=dict)
     count: Callable[[NodesSpec], int | None] = field(default=lambda _nodes: None)
 
     def events(self, *, after: int, before: int) -> tuple[Appointment, ...]:

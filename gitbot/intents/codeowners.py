@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from gitbot.intents.gitea_codeowners import PLACES as GITEA_PLACES
 from gitbot.intents.gitea_codeowners import gitea_codeowners
+from gitbot.intents.gitlab_codeowners import PLACES as GITLAB_PLACES
+from gitbot.intents.gitlab_codeowners import gitlab_codeowners
 
+Groups = tuple[tuple[str, ...], ...]
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
 MAX_BYTES = 3 * 1024 * 1024  # a larger file counts as absent, on GitHub too
 _OWNER = re.compile(r"@[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?|[^@\s]+@[^@\s]+")
@@ -71,13 +74,22 @@ _SIGNS = {"*": "[^/]*", "?": "[^/]"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeownersGrammar:
-    """Where the file may be (the first one counts), and how to read a path's owners from it."""
+    """Where the file may be (the first one counts), and how to read a path's owners from it.
+
+    `owners` takes text and path, and returns groups of owners: one of each group must approve.
+    """
 
     places: tuple[str, ...]
-    owners: Callable[[str, str], tuple[str, ...]]
+    owners: Callable[[str, str], Groups]
+
+
+def _one_group(owners: Callable[[str, str], tuple[str, ...]], text: str, path: str) -> Groups:
+    found = owners(text, path)
+    return (found,) if found else ()
 
 
 CODEOWNERS = {
-    "github": CodeownersGrammar(places=PLACES, owners=codeowners),
-    "gitea": CodeownersGrammar(places=GITEA_PLACES, owners=gitea_codeowners),
+    "github": CodeownersGrammar(places=PLACES, owners=partial(_one_group, codeowners)),
+    "gitea": CodeownersGrammar(places=GITEA_PLACES, owners=partial(_one_group, gitea_codeowners)),
+    "gitlab": CodeownersGrammar(places=GITLAB_PLACES, owners=gitlab_codeowners),
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.request_id import DrainId, RequestId
+from gitbot.model.plan.problem import PastMigrations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +19,7 @@ class RequestHistory:
     so far; `cancelled` are the finished ones that a person cancelled. `emptying` are windows with a
     node that left service and is not back; `returned` are the nodes of each drain that are.
     `begins` is when the moves of approved drains may begin (seconds UTC). `left` are the nodes that
-    healings took VMs from, by planned id and UID of the VMI.
+    healings took VMs from, by planned id and UID of the VMI. `took` is of those that succeeded.
     """
 
     finished: frozenset[RequestId] = frozenset()
@@ -28,6 +30,7 @@ class RequestHistory:
     returned: Mapping[RequestId, frozenset[str]] = field(default_factory=dict)
     begins: Mapping[RequestId, int] = field(default_factory=dict)
     left: Mapping[RequestId, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    took: Mapping[NamespacedName, PastMigrations] = field(default_factory=dict)
 
     def next_move(self, request: RequestId) -> int:
         return self.highest_moves.get(request, 0) + 1

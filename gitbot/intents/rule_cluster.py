@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.domains import key_advice
 from gitbot.documents import Path
+from gitbot.intents.affinity import PodAffinityTerm
 from gitbot.intents.intent import Intent
 from gitbot.intents.intent_findings import error, warning
 from gitbot.intents.machine_labels import machine_label_findings
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.kubevirt.names import SCHEDULABLE
+from gitbot.model.cluster.cluster import ADDS_NAMESPACES
+from gitbot.model.cluster.scheduling import reads_labels
 from gitbot.model.plan.findings import Finding
 
 
@@ -21,7 +25,7 @@ class RuleCluster:
 
     def __init__(self, instances: Instances) -> None:
         self.instances = instances
-        self._domains = instances.domains
+        self._domains, self._is_blind = instances.domains, instances.without_namespaces
         self._among = _nodes_for_vms(instances)
         self._advice: dict[str, tuple[str, ...]] = {}
 
@@ -53,6 +57,15 @@ class RuleCluster:
             else:
                 hint = hint or "see the node labels"
                 yield error(intent, path, "unknown-topology-key", message, hint)
+
+    def term_findings(self, intent: Intent, path: Path, term: PodAffinityTerm) -> Iterator[Finding]:
+        """What a term means here, by its topology key and its namespaceSelector."""
+        yield from self.key_findings(intent, (*path, "topologyKey"), term.topology_key)
+        spaces = term.namespace_selector
+        if spaces and reads_labels(LabelMatcher.of(spaces.plain())) and self._is_blind:
+            place = (*path, "namespaceSelector")
+            words = "the files have no Namespace, so it is not known which VMs the rule is about"
+            yield warning(intent, place, "unread-namespaces", words, ADDS_NAMESPACES)
 
 
 def _nodes_for_vms(instances: Instances) -> frozenset[str] | None:

@@ -10,6 +10,8 @@ import re
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 APP_NAME = "app.kubernetes.io/name"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+"""The key of the taint of a cordoned node."""
 
 _NAME_EXPRESSION = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE_EXPRESSION = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"

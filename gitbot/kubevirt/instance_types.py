@@ -8,16 +8,18 @@ later changes of the type only on request.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gitbot.kubernetes.labels import subdomain_problems
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of, name_of
 from gitbot.kubernetes.quantities import whole
 
-OBJECT_KIND = "instancetype.kubevirt.io/object-kind"
-_OBJECT_NAME = "instancetype.kubevirt.io/object-name"
+_GROUP = "instancetype.kubevirt.io"
+OBJECT_KIND = f"{_GROUP}/object-kind"
+_OBJECT_NAME = f"{_GROUP}/object-name"
 TYPE_KINDS = (
     "VirtualMachineInstancetype",
     "VirtualMachineClusterInstancetype",
@@ -78,13 +80,12 @@ def _spec_of(vm: KubernetesObject, key: str, catalog: TypeCatalog) -> Json | Non
     if matcher is None:
         return None
     name, namespace = str(matcher.get("name") or ""), name_of(vm).namespace
-    revision = str(matcher.get("revisionName") or "")
-    stored = str(at(vm, "status", f"{key}Ref", "controllerRevisionRef", "name", default=""))
-    if revision or stored:
-        found = catalog.revisions.get(NamespacedName(namespace=namespace, name=revision or stored))
+    stored = _revision_of(vm, key)
+    if stored:
+        found = catalog.revisions.get(NamespacedName(namespace=namespace, name=stored))
         if found is None:
-            raise _lacking(f"revision {revision or stored} of {key} {name}", "controllerrevisions")
-        if revision or labels_of(found).get(_OBJECT_NAME) == name:
+            raise _lacking(f"revision {stored} of {key} {name}", "controllerrevisions")
+        if matcher.get("revisionName") or labels_of(found).get(_OBJECT_NAME) == name:
             return _stored_spec(found, f"{key} {name}")
     kind = _kind_of(str(matcher.get("kind") or ""), key)
     place = NamespacedName(namespace="" if "Cluster" in kind else namespace, name=name)
@@ -93,6 +94,27 @@ def _spec_of(vm: KubernetesObject, key: str, catalog: TypeCatalog) -> Json | Non
         raise _lacking(f"{key} {name or 'inferred from a volume'}", f"{kind.lower()}s")
     spec: Json = obj.get("spec") or {}
     return spec
+
+
+def _revision_of(vm: KubernetesObject, key: str) -> str:
+    """The name of the revision that a VM names, by its spec before its status; "" if none."""
+    named = at(vm, "spec", key, "revisionName")
+    return str(named or at(vm, "status", f"{key}Ref", "controllerRevisionRef", "name", default=""))
+
+
+def named_revisions(vm: KubernetesObject) -> Iterator[NamespacedName]:
+    """The revisions from which KubeVirt reads the VM's instance type and preference."""
+    for key in ("instancetype", "preference"):
+        name = _revision_of(vm, key) if at(vm, "spec", key) is not None else ""
+        if name and not subdomain_problems(name):  # no object has another name
+            yield NamespacedName(namespace=name_of(vm).namespace, name=name)
+
+
+def stores_type(revision: KubernetesObject) -> bool:
+    """Whether KubeVirt stored a type in it; KubeVirt of before 1.1 set no label."""
+    kept = str(at(revision, "data", "apiVersion", default=""))
+    labelled = at(revision, "metadata", "labels", OBJECT_KIND) is not None
+    return labelled or kept.startswith(f"{_GROUP}/")
 
 
 def _kind_of(asked: str, key: str) -> str:

@@ -46,7 +46,6 @@ LOG_VERBOSITY = "logVerbosity"
 ISTIO_INJECT = "sidecar.istio.io/inject"
 
 OBSOLETE_HOST_MODEL = "node-labeller.kubevirt.io/obsolete-host-model"
-CPU_MANAGER = "kubevirt.io/cpumanager"
 CPU_MODEL = "cpu-model.node.kubevirt.io/"
 CPU_FEATURE = "cpu-feature.node.kubevirt.io/"
 CPU_VENDOR = "cpu-vendor.node.kubevirt.io/"

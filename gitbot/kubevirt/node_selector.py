@@ -11,7 +11,8 @@ from typing import Any
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, with_value
 from gitbot.kubevirt import names
-from gitbot.kubevirt.kubevirt_object import gate, setting
+from gitbot.kubevirt.kubevirt_object import gate, setting, version_of
+from gitbot.kubevirt.versions import cpu_manager_label
 
 HOST_MODEL = "host-model"
 HOST_PASSTHROUGH = "host-passthrough"
@@ -51,7 +52,7 @@ def launcher_node_selector(vmi: KubernetesObject, kubevirt: KubernetesObject) ->
 def _required_labels(vmi: KubernetesObject, kubevirt: KubernetesObject) -> Iterator[str]:
     domain: Json = at(vmi, "spec", "domain", default={})
     if at(domain, "cpu", "dedicatedCpuPlacement"):
-        yield names.CPU_MANAGER
+        yield cpu_manager_label(version_of(kubevirt))
     if gate(kubevirt, "HypervStrictCheck"):
         yield from _hyperv_labels(at(domain, "features", "hyperv"))
     yield from _cpu_labels(at(domain, "cpu", default={}))

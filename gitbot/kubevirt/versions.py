@@ -50,6 +50,11 @@ def fixed_overhead(version: Version | None) -> int:
     return _FIXED_OVERHEAD[max(since for since in _FIXED_OVERHEAD if since <= minor)]
 
 
+def cpu_manager_label(version: Version | None) -> str:
+    """The node label that dedicated CPUs need. Before 1.8, nodes have the old one alone."""
+    return "kubevirt.io/cpumanager" if (version or FOLLOWED) >= (1, 8, 0) else "cpumanager"
+
+
 @lru_cache(maxsize=8)
 def gates_on(version: Version | None) -> frozenset[str]:
     """The gates that this KubeVirt has on by default; as `FOLLOWED` if it does not say."""

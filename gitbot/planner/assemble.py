@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from gitbot.constraints.rules.unread_rule import UnreadRule
 from gitbot.constraints.rules.zone_anti_affinity import all_apart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.grouping import grouped
@@ -243,7 +244,7 @@ def _rules(board: PlanState, steps: Sequence[Step]) -> tuple[RuleState, ...]:
     return tuple(
         rule_state(rule, before, after)
         for rule, before, after in found
-        if before or after or not rule.ref.of_vm
+        if before or after or not (rule.ref.of_vm or isinstance(rule, UnreadRule))
     )
 
 

@@ -7,12 +7,15 @@ from dataclasses import replace
 from functools import cache
 
 from gitbot.constraints.moves.copies import volume_words
+from gitbot.constraints.rules.unread_rule import UnreadRule
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.kubevirt.eviction import eviction_words
 from gitbot.kubevirt.limits import remote_end
 from gitbot.kubevirt.preflight import without_pins
+from gitbot.model.cluster.cluster import ADDS_NAMESPACES
 from gitbot.model.cluster.opt_out import LABEL, opted_out
+from gitbot.model.ledger.request_id import DrainId, RequestId
 from gitbot.model.plan.diagnosis import CONTRADICTION, STORAGE
 from gitbot.model.plan.plan import Hold, NodeReasons
 from gitbot.model.plan.problem import EmptyNodes, MoveVms, Pin, PlacementProblem, Request
@@ -75,6 +78,7 @@ def obstacle(
     return (
         _opted_out(facts, request, vm, named)
         or _in_flight(board, vm)
+        or _unread_rule(facts, vm)
         or refused(board, vm)
         or _moves_storage(facts, request, vm)
         or _bad_labels(board, request, vm)
@@ -165,6 +169,13 @@ def _opted_out(
     return Blocker(code="opted-out", reason=reason, hint=f"its owner may change the label {LABEL}")
 
 
+def _unread_rule(facts: ProblemIndex, vm: NamespacedName) -> Blocker | None:
+    for rule in facts.problem.rules:
+        if isinstance(rule, UnreadRule) and vm in rule.members:
+            return Blocker(code="unknown-rule", reason=rule.reason, hint=ADDS_NAMESPACES)
+    return None
+
+
 def _in_flight(board: PlanState, vm: NamespacedName) -> Blocker | None:
     if vm not in board.facts.moving:
         return None
@@ -221,10 +232,22 @@ def _reserved(problem: PlacementProblem, request: Request, vm: NamespacedName) -
     for item in problem.reservations:
         if item.vm == vm and item.request != request.id:
             by = f" (pull request #{item.pull_request})" if item.pull_request else ""
-            reason = f"{item.request}{by} is approved to move this VM to {item.node}{item.until}"
-            hint = "finish or cancel that request first"
-            return Blocker(code="reserved", reason=reason, hint=hint)
+            begins = min((time.start for time in item.allowed), default=0)
+            when = f" from {format_instant(begins)}" if begins > problem.now else ""
+            return Blocker(
+                code="reserved",
+                reason=f"{item.request}{by} is approved to move this VM to {item.node}{when}"
+                f"{item.until}",
+                hint=_ending(item.request),
+                until=item.ends if problem.now < item.ends < FOREVER else 0,
+            )
     return None
+
+
+def _ending(request: RequestId) -> str:
+    whole = " (all its nodes and VMs then stay)" if isinstance(request, DrainId) else ""
+    then = "gitbot proposes the move when that has ended; to end that now"
+    return f"{then}: gitbot cancel {request}{whole}"
 
 
 def _out_of_time(facts: ProblemIndex, request: Request, vm: NamespacedName) -> Blocker | None:

@@ -17,6 +17,7 @@ from gitbot.model.plan.constraint import RuleConstraint, after_move
 from gitbot.model.plan.diagnosis import ALLOWED_BREACH, TOGETHER, Check, passed, warned
 from gitbot.model.plan.plan import Hold, Move, PlacementPlan, RuleState
 from gitbot.model.plan.problem import (
+    EmptyNodes,
     HealRule,
     MoveVms,
     Pin,
@@ -74,7 +75,7 @@ def with_groups(
                     return as_cut(best) if budget.cut else best
                 rules = list(eased.rules)
                 rules[number] = moving_as_one(rules[number], group, target)
-                attempt = replace(eased, rules=tuple(rules))
+                attempt = replace(eased, rules=tuple(rules), as_one=(*eased.as_one, group.vms))
                 found = _judged(problem, best, make(attempt), [*done, (rule, group)])
                 if found is not None and not replay(problem, found):
                     best, eased = found, attempt
@@ -173,9 +174,13 @@ def _judged(
     left = {(hold.request, hold.vm): hold for hold in found.holds}
     if not left.keys() < known.keys() or any(vm.namespaced_name in group.vms for _, vm in left):
         return None
+    drains = {goal.request.id for goal in problem.goals if isinstance(goal, EmptyNodes)}
+    mine = [move for move in found.moves if move.vm.namespaced_name in group.vms]
+    if len({move.group for move in mine if move.request in drains}) > 1:
+        return None  # in turns: the second waits until a node is back
     moves, refs = found.moves, {rule.ref: rule for rule, _ in groups}
     for rule, each in groups:
-        moves = tuple(_told(moves, rule, each))
+        moves = tuple(_told(_joined(moves, each), rule, each))
     moved = {move.vm for move in moves}  # what was said before is wrong of these
     return replace(
         found,
@@ -189,6 +194,22 @@ def _judged(
             else item
             for item in found.rules
         ),
+    )
+
+
+def _joined(moves: tuple[Move, ...], group: Group) -> tuple[Move, ...]:
+    """The moves, those that go home to several nodes in one group if they share VMs of it.
+
+    Else a failure on one node would not withdraw what keeps the rule on the other.
+    """
+    mine = [move for move in moves if move.vm.namespaced_name in group.vms]
+    groups = dict.fromkeys((move.request, move.group) for move in mine)
+    if len(groups) < 2 or len({request for request, _ in groups}) > 1:
+        return moves
+    first = next(iter(groups))[1]
+    return tuple(
+        replace(move, group=first) if (move.request, move.group) in groups else move
+        for move in moves
     )
 
 

@@ -6,6 +6,7 @@ No method writes a VirtualMachine or a VirtualMachineInstance.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from gitbot.kubernetes.names import NamespacedName
@@ -23,6 +24,17 @@ def no_gate() -> str:
     return ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterTraffic:
+    """Requests to the API server, and bytes of the answers, since its connection was opened."""
+
+    sent: int = 0
+    received: int = 0
+
+    def __add__(self, other: ClusterTraffic) -> ClusterTraffic:
+        return ClusterTraffic(sent=self.sent + other.sent, received=self.received + other.received)
+
+
 class Cluster(Protocol):
     """One cluster.
 
@@ -35,6 +47,10 @@ class Cluster(Protocol):
     @property
     def name(self) -> str:
         """The cluster's name in the configuration."""
+
+    @property
+    def traffic(self) -> ClusterTraffic:
+        """Of this connection; nothing where there is no API server."""
 
     def snapshot(self) -> ClusterSnapshot:
         """A complete consistent read. Raises SnapshotError instead of returning a part."""

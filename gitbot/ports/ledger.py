@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from gitbot.model.ledger.events import KnownEvent
 from gitbot.model.ledger.ledger import Ledger
+
+
+@dataclass(slots=True, kw_only=True)
+class LedgerCounts:
+    """Commits that a process appended, and those that another process forestalled."""
+
+    appends: int = 0
+    lost_races: int = 0
 
 
 class LedgerStore(Protocol):

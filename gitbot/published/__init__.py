@@ -25,6 +25,7 @@ from gitbot.published.plan import PublishedPlan
 from gitbot.published.plan_document import (
     PlanDocument,
     PlanInputs,
+    estimates,
     moves_fields,
     plan_bytes,
     plan_digest,
@@ -35,6 +36,7 @@ from gitbot.published.plan_document import (
     resilience_fields,
 )
 from gitbot.published.results import (
+    TRIAL,
     CommandOutcome,
     FindingList,
     ManifestList,
@@ -53,14 +55,26 @@ from gitbot.published.results import (
     read_rights,
     snapshot_file,
 )
-from gitbot.published.status import PublishedCalendar, PublishedListing, PublishedStatus
+from gitbot.published.site import PastMove, PlaceLine, PublishedMap, PublishedMoves
+from gitbot.published.status import (
+    ListingItem,
+    PublishedCalendar,
+    PublishedListing,
+    PublishedStatus,
+    PullLine,
+    RequestLine,
+)
 
 __all__ = [
+    "TRIAL",
     "CommandOutcome",
     "Document",
     "FindingList",
+    "ListingItem",
     "ManifestList",
     "Part",
+    "PastMove",
+    "PlaceLine",
     "PlanDocument",
     "PlanInputs",
     "PolicyEvaluation",
@@ -72,15 +86,20 @@ __all__ = [
     "PublishedDiagnosis",
     "PublishedForecast",
     "PublishedListing",
+    "PublishedMap",
+    "PublishedMoves",
     "PublishedNotice",
     "PublishedPropose",
     "PublishedReconcile",
     "PublishedRights",
     "PublishedStatus",
+    "PullLine",
+    "RequestLine",
     "RightsAnswer",
     "Verb",
     "decoded",
     "encoded",
+    "estimates",
     "explanation_document",
     "json_schema",
     "json_text",
@@ -113,6 +132,8 @@ _DOCUMENTS: tuple[type[Part], ...] = (
     PublishedForecast,
     PublishedListing,
     PublishedLoad,
+    PublishedMap,
+    PublishedMoves,
     PublishedNotice,
     PublishedPlan,
     PublishedPropose,

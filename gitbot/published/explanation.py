@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -114,7 +115,7 @@ def explanation_document(
     ]
     fields: dict[str, Any] = {"cluster": cluster, "subjects": subjects}
     if load.values or load.missing:
-        fields["load"] = load_file(load)
+        fields["load"] = load_file(replace(load, dirty=()))  # of all VMs, not of the subjects
     return published(fields, PublishedExplanation)
 
 

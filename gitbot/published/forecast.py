@@ -82,6 +82,7 @@ class PublishedForecast(Document, frozen=True, kw_only=True):
     asked: Annotated[Count, Meta(description="How many losses were tried.")]
     unsurvived: list[SimulatedLoss]
     seconds: Annotated[Count, Meta(description="How long the moves take, estimated.")]
+    estimate: Annotated[list[str], Meta(description="What the estimate rests on.")]
     nodes: list[SimulatedNode]
     could: Annotated[
         list[str],

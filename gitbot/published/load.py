@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gitbot.model.cluster.load import METRICS, PERCENT, ClusterLoad
 from gitbot.published.document import Document, Instant, Part
@@ -25,12 +25,25 @@ class MeasuredValue(Part, frozen=True):
     query: str
 
 
+class MeasuredWrites(Part, frozen=True):
+    """How fast the guest of one VM writes its memory."""
+
+    namespace: str
+    name: str
+    bytes_per_second: int
+    time: Instant
+
+
 class PublishedLoad(Document, frozen=True, kw_only=True):
-    """What was measured of the nodes of a cluster, and what could not be read."""
+    """What was measured of the nodes and VMs of a cluster, and what could not be read."""
 
     kind: Literal["ClusterLoad"] = "ClusterLoad"
     values: Sequence[MeasuredValue]
     missing: Annotated[Sequence[str], Meta(description="Sentences, each said once.")] = ()
+    dirty_rates: Annotated[
+        Sequence[MeasuredWrites] | UnsetType,
+        Meta(description="kubevirt_vmi_dirty_rate_bytes_per_second of VMs, from Prometheus."),
+    ] = UNSET
 
 
 def load_file(load: ClusterLoad) -> PublishedLoad:
@@ -48,4 +61,14 @@ def load_file(load: ClusterLoad) -> PublishedLoad:
             for value in load.values
         ],
         missing=load.missing,
+        dirty_rates=[
+            MeasuredWrites(
+                namespace=item.vm.namespace,
+                name=item.vm.name,
+                bytes_per_second=item.rate,
+                time=Instant(item.time),
+            )
+            for item in load.dirty
+        ]
+        or UNSET,
     )

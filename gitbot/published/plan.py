@@ -187,6 +187,10 @@ class DrainedNodes(Part, frozen=True, omit_defaults=True):
     begins: Annotated[
         Instant | None, Meta(description="With `lead: Auto`, its moves may run from here on.")
     ] = None
+    only_cordoned: Annotated[
+        list[str], Meta(description="What gitbot cordons, if no VM has to leave any of them.")
+    ] = field(default_factory=list)
+    file: Annotated[str, Meta(description="The file of its window, if gitbot only cordons.")] = ""
 
 
 class HomelessAfter(Part, frozen=True):
@@ -241,6 +245,16 @@ class PlannedFrom(Part, frozen=True):
             msgspec.structs.force_setattr(self, name, ordered)
 
 
+class WaitingMove(Part, frozen=True):
+    """A move that cannot start at once."""
+
+    request: RequestId
+    id: Annotated[int, Meta(ge=1)]
+    awaits: Annotated[
+        str, Meta(description="Its window, the end of a freeze, a node or moves, in words.")
+    ] = field(name="for")
+
+
 class PublishedPlan(Document, frozen=True, kw_only=True):
     """A placement plan: ordered moves, holds, rules before and after, waves."""
 
@@ -265,4 +279,7 @@ class PublishedPlan(Document, frozen=True, kw_only=True):
     drains: list[DrainedNodes] = field(default_factory=list)
     resilience: Annotated[
         list[SingleLosses], Meta(description="One for each level of `resilience` that is set.")
+    ] = field(default_factory=list)
+    waits: Annotated[
+        list[WaitingMove], Meta(description="What moves wait for, as of the plan.")
     ] = field(default_factory=list)

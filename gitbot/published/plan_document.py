@@ -9,19 +9,30 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from gitbot.errors import InvalidInput
 from gitbot.kubernetes.objects import Json, KubernetesObject
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.findings import Finding
-from gitbot.model.plan.plan import Move, PlacementPlan, Resilience
+from gitbot.model.plan.plan import Move, MoveRef, PlacementPlan, Resilience
 from gitbot.model.text.canonical import digest as canonical_digest
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.names import API_VERSION
-from gitbot.published.document import decoded, encoded, fields_of, indented, misfit, published
+from gitbot.published.document import (
+    Part,
+    decoded,
+    encoded,
+    fields_of,
+    indented,
+    json_decoder,
+    misfit,
+    published,
+)
 from gitbot.published.plan import PlannedMove, PublishedPlan, ReviewedMove, SingleLosses
 
 KIND = "PlacementPlan"
@@ -99,6 +110,7 @@ def plan_document(
     inputs: PlanInputs,
     findings: Sequence[Finding] = (),
     resilience: Iterable[Resilience] = (),
+    waits: Mapping[MoveRef, str] = MappingProxyType({}),
 ) -> Json:
     fields = {
         **{name: getattr(plan, name) for name in _OF_PLAN},
@@ -114,6 +126,10 @@ def plan_document(
         "manifests": manifests,
         "findings": findings,
         "resilience": resilience_fields(resilience),
+        "waits": [
+            {"request": ref.request, "id": ref.id, "for": words}
+            for ref, words in sorted(waits.items())
+        ],
     }
     document: Json = encoded(published(fields, PublishedPlan))
     return document
@@ -180,6 +196,30 @@ def read_plan(document: Json | bytes | str) -> PlanDocument:
             hint="the document was edited by hand; make the plan again",
         )
     return read
+
+
+class _Estimate(Part, frozen=True):
+    id: int
+    request: RequestId
+    estimated_seconds: int
+
+
+class _Estimates(Part, frozen=True):
+    moves: list[_Estimate]
+
+
+def estimates(document: bytes) -> Mapping[tuple[RequestId, int], int]:
+    """Estimated seconds of each move, by its request in the plan and its id.
+
+    It reads nothing else, so that many plans take little time. Raises ValueError for anything else.
+    """
+    moves = _estimates().decode(document).moves
+    return {(move.request, move.id): move.estimated_seconds for move in moves}
+
+
+@cache
+def _estimates() -> msgspec.json.Decoder[_Estimates]:
+    return json_decoder(_Estimates)
 
 
 def _loaded(document: Json | bytes | str) -> Mapping[str, Any]:

@@ -161,12 +161,16 @@ class RightsAnswer(Part, frozen=True):
     missing: Sequence[str]
 
 
+TRIAL = "Test"
+"""The event of `gitbot notify test`: no line of the ledger, and nothing happened."""
+
+
 class PublishedNotice(Document, frozen=True, kw_only=True):
     """What gitbot sends to a webhook. A chat needs `text` alone; the rest is for programs."""
 
     kind: Literal["Notice"] = "Notice"
     id: Annotated[str, Meta(description="The same each time that the same notice is sent.")]
-    event: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(NoticeEvent))})]
+    event: Annotated[str, Meta(extra_json_schema={"enum": [*get_args(NoticeEvent), TRIAL]})]
     text: str
     cluster: str
     time: Instant

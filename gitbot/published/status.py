@@ -195,6 +195,9 @@ class PublishedStatus(Document, frozen=True, kw_only=True):
     ]
     not_applied: list[NotAppliedLine]
     not_planned: list[NotPlannedLine]
+    at_risk: Annotated[
+        list[NotPlannedLine], Meta(description="What will miss its window, and why.")
+    ] = field(default_factory=list)
 
 
 class ListingItem(Part, frozen=True):

@@ -6,9 +6,13 @@ from gitbot.reports.conditions import (
     Conditions,
     PlanConditions,
     QueuedMigration,
+    behind,
+    estimated_at,
     frozen_words,
     further_merges,
     merges_after,
+    starts_of,
+    times_of,
 )
 from gitbot.reports.diff import FREEZE_STOPS, Diff, DiffNode, Preview, placement_diff
 from gitbot.reports.finding_formats import explained, json_findings, text
@@ -18,6 +22,7 @@ from gitbot.reports.load_table import load_table
 from gitbot.reports.markdown_parts import says_owners
 from gitbot.reports.metrics import (
     CATALOGUE,
+    MetricKind,
     MetricValues,
     exposition,
     exposition_type,
@@ -27,6 +32,7 @@ from gitbot.reports.registry import REPORTS, FindingReport, Shows, formats_of
 from gitbot.reports.sentence import where_to
 from gitbot.reports.table import brief, columns, terminal
 from gitbot.reports.truncate import Section, cut_markdown, fit
+from gitbot.reports.waits import waits_of
 
 __all__ = [
     "CATALOGUE",
@@ -36,6 +42,7 @@ __all__ = [
     "Diff",
     "DiffNode",
     "FindingReport",
+    "MetricKind",
     "MetricValues",
     "Paint",
     "PlanConditions",
@@ -47,11 +54,13 @@ __all__ = [
     "Superseded",
     "VmMove",
     "YearAhead",
+    "behind",
     "brief",
     "chart",
     "columns",
     "cut_markdown",
     "detail",
+    "estimated_at",
     "explained",
     "exposition",
     "exposition_type",
@@ -68,8 +77,11 @@ __all__ = [
     "refusal",
     "samples",
     "says_owners",
+    "starts_of",
     "summary",
     "terminal",
     "text",
+    "times_of",
+    "waits_of",
     "where_to",
 ]

@@ -15,10 +15,10 @@ from gitbot.model.grouping import grouped
 from gitbot.model.plan.diagnosis import Outcome
 from gitbot.model.plan.findings import Finding, Severity, sort_key
 from gitbot.model.plan.plan import Hold, HoldState, Move, NodeRef, RuleState
-from gitbot.model.text.instants import format_instant
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.model.text.wording import counted, first_of, shortened
 from gitbot.reports import escape
+from gitbot.reports.conditions import moment
 from gitbot.reports.diff import (
     HOLD_TITLES,
     MANY,
@@ -35,7 +35,7 @@ from gitbot.reports.markdown_parts import folded, line, table
 from gitbot.reports.memory_traffic import Amount
 from gitbot.reports.picture import picture
 from gitbot.reports.sentence import memory as _memory
-from gitbot.reports.sentence import short_drains, size
+from gitbot.reports.sentence import short_drains, size, time_known
 from gitbot.reports.truncate import Section, fit
 
 LIMIT = 65_536
@@ -88,12 +88,14 @@ def detail(diff: Diff, *, limit: int) -> str:
 
 
 def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section]:
-    yield from table("", _FINDINGS, [_finding_row(item) for item in diff.said], 1, "finding")
+    yield from table(
+        "", _FINDINGS, [_finding_row(item, diff) for item in diff.said_locally], 1, "finding"
+    )
     if len(diff.plan.moves) <= MANY:
         yield from table("", _MOVES, [_move_row(move) for move in diff.plan.moves], 2, "move")
     yield from _sums(diff)
     for state, title in HOLD_TITLES.items():
-        rows = [_hold_row(hold) for hold in diff.plan.holds if hold.state is state]
+        rows = [_hold_row(hold, diff) for hold in diff.plan.holds if hold.state is state]
         yield from table(title, _HOLDS, rows, 3, "hold")
     yield from table("Rules", _RULES, [_rule_row(rule) for rule in diff.plan.rules], 4, "rule")
     yield from _waves(diff)
@@ -111,20 +113,21 @@ def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section
     yield from folded("Openings that change in the next 12 months", openings, 11, "opening")
     texts = [escape.fence(manifest.text, "yaml") + "\n\n" for manifest in diff.manifests]
     yield from folded("Manifests", texts, 12, "manifest")
-    lines = [_superseded_item(item) for item in superseded]
+    lines = [_superseded_item(item, diff) for item in superseded]
     yield from folded("Superseded plans", lines, 13, "plan")
     yield Section(head=_commands(diff))
 
 
-def _superseded_item(item: Superseded) -> str:
+def _superseded_item(item: Superseded, diff: Diff) -> str:
     digest = escape.code(item.digest) if item.digest else "no plan"
-    return f"- {digest} for {escape.code(item.head[:12])}, shown {format_instant(item.time)}\n"
+    shown = moment(item.time, diff.outlook.zone)
+    return f"- {digest} for {escape.code(item.head[:12])}, shown {shown}\n"
 
 
 def _summary(diff: Diff) -> list[str]:
     plan = diff.plan
     state = f"{_SIGNS[diff.state]} gitbot on {escape.code(plan.cluster)}: **{line(diff.verdict)}**"
-    taken = f"{format_instant(plan.snapshot.taken_at)} ({diff.snapshot_age})"
+    taken = f"{moment(plan.snapshot.taken_at, diff.outlook.zone)} ({diff.snapshot_age})"
     mode = "mode Enforce" if diff.applies else _OBSERVE
     said = "\n".join(f"- **{label}**: {line(text)}" for label, text in diff.lines)
     return [
@@ -153,7 +156,7 @@ _WAVES = ("wave", "moves", "estimated start", "estimated end")
 
 
 def _waves(diff: Diff) -> Iterator[Section]:
-    for section in table("", _WAVES, [*wave_rows(diff.plan)], 6, "wave"):
+    for section in table("", _WAVES, [*wave_rows(diff.plan, diff.outlook.zone)], 6, "wave"):
         if len(section.items) <= _OPEN_WAVES:
             yield replace(section, head=f"**Waves** ({diff.queue})\n\n{section.head}")
         else:
@@ -161,11 +164,11 @@ def _waves(diff: Diff) -> Iterator[Section]:
             yield replace(section, head=f"{title}{section.head}", foot="\n</details>\n\n")
 
 
-def _finding_row(finding: Finding) -> tuple[str, ...]:
+def _finding_row(finding: Finding, diff: Diff) -> tuple[str, ...]:
     hint = f"; {finding.hint}" if finding.hint else ""
     severity = f"**{finding.severity}**" if finding.severity is Severity.ERROR else finding.severity
     where = finding.where if finding.file else finding.code
-    return (severity, escape.code(where), _cell(f"{finding.message}{hint}"))
+    return (severity, escape.code(where), _cell(diff.local(f"{finding.message}{hint}")))
 
 
 def _move_row(move: Move) -> tuple[str, ...]:
@@ -175,7 +178,7 @@ def _move_row(move: Move) -> tuple[str, ...]:
         _node(move.source),
         _node(move.to),
         size((move,)),
-        f"{move.estimated_seconds} s",
+        f"{move.estimated_seconds} s{time_known(move)}",
         _cell(why),
         _checks(move),
     )
@@ -238,10 +241,10 @@ def _checks(move: Move) -> str:
     return ", ".join(f"{amount} {word}" for amount, word in amounts if amount) or "none"
 
 
-def _hold_row(hold: Hold) -> tuple[str, ...]:
+def _hold_row(hold: Hold, diff: Diff) -> tuple[str, ...]:
     return (
         escape.code(f"{hold.vm.namespace}/{hold.vm.name}"),
-        f"{escape.code(hold.code)}: {_cell(why_held(hold))}",
+        f"{escape.code(hold.code)}: {_cell(why_held(hold, diff))}",
         _cell(what_to_do(hold)),
     )
 
@@ -306,13 +309,13 @@ def _preview_title(preview: Preview) -> str:
 def _preview_items(preview: Preview, diff: Diff) -> list[str]:
     moves = [
         f"- {escape.code(str(move.vm.namespaced_name))} from {_node(move.source)} to "
-        f"{_node(move.to)}: {size((move,))}, about {move.estimated_seconds} s; "
+        f"{_node(move.to)}: {size((move,))}, about {move.estimated_seconds} s{time_known(move)}; "
         f"{_cell(move.why or move.intent.id)}\n"
         for move in preview.plan.moves
     ]
     holds = [
         f"- {escape.code(str(hold.vm.namespaced_name))} stays: "
-        f"{'as said above' if is_said(diff, hold) else _cell(hold.reason)}\n"
+        f"{'as said above' if is_said(diff, hold) else _cell(diff.local(hold.reason))}\n"
         for hold in preview.plan.holds
     ]
     return holds + moves or ["- nothing moves\n"]

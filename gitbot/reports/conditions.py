@@ -12,8 +12,9 @@ from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.diagnosis import BANDWIDTH, STORAGE, TOGETHER
 from gitbot.model.plan.plan import Move, PlacementPlan
 from gitbot.model.plan.problem import ALWAYS, Freeze
-from gitbot.model.text.instants import FOREVER, Interval, format_instant, subtract
+from gitbot.model.text.instants import FOREVER, Interval, subtract
 from gitbot.model.text.wording import counted, first_of
+from gitbot.reports.sentence import longer_than_estimated
 
 UTC = "UTC"
 _NAMED = 3
@@ -92,18 +93,15 @@ class Deadline:
 
 
 def moment(instant: int, zone: str) -> str:
-    """`Sun 2026-12-06 22:00 Europe/Madrid`, and the same in UTC as code."""
-    utc = "" if zone == UTC else f" (`{format_instant(instant)}`)"
-    return f"{local_text(instant, zone)} {zone}{utc}"
+    """`Sun 2026-12-06 22:00 Europe/Madrid`."""
+    return f"{local_text(instant, zone)} {zone}"
 
 
 def span(interval: Interval, zone: str) -> str:
-    """`Sun 2026-12-06 22:00-02:00 Europe/Madrid`, and the same in UTC as code."""
+    """`Sun 2026-12-06 22:00-02:00 Europe/Madrid`."""
     begins, ends = (local_text(time, zone) for time in (interval.start, interval.end))
     short = interval.end - interval.start < _DAY
-    local = f"{begins}{f'-{ends.split()[-1]}' if short else f' to {ends}'} {zone}"
-    utc = f" (`{format_instant(interval.start)}` to `{format_instant(interval.end)}`)"
-    return local if zone == UTC else f"{local}{utc}"
+    return f"{begins}{f'-{ends.split()[-1]}' if short else f' to {ends}'} {zone}"
 
 
 def starts_of(plan: PlacementPlan, move: Move) -> int:
@@ -115,6 +113,11 @@ def starts_of(plan: PlacementPlan, move: Move) -> int:
 def binding(plan: PlacementPlan, outlook: PlanConditions, *, now: int, expires_at: int) -> Deadline:
     """The earlier of expiry and the last moment from which every move still fits its time."""
     found = [Deadline(time=expires_at, zone=outlook.zone)]
+    for drain in (drain for drain in plan.drains if drain.only_cordoned):
+        conditions = outlook.of(drain.request)
+        end = max((item.end for item in conditions.allowed), default=FOREVER)
+        words = f"later, {_what(conditions)} closes"
+        found.append(Deadline(time=end, zone=conditions.zone, why=words))
     for request, moves in grouped((move.request, move) for move in plan.moves).items():
         conditions = outlook.of(request)
         begins = {move.id: starts_of(plan, move) for move in moves}
@@ -132,7 +135,7 @@ def _last_chance(
     """When the request must begin so that each move still fits the times that its VM has."""
     first = min(begins.values())
     latest = FOREVER
-    for times, some in grouped((_times(conditions, move), move) for move in moves).items():
+    for times, some in grouped((times_of(conditions, move), move) for move in moves).items():
         starts = [begins[move.id] for move in some]
         ends = [begins[move.id] + move.estimated_seconds for move in some]
         needed = (max(starts) if conditions.finish else max(ends)) - min(starts)
@@ -143,7 +146,8 @@ def _last_chance(
     return latest
 
 
-def _times(conditions: Conditions, move: Move) -> tuple[Interval, ...]:
+def times_of(conditions: Conditions, move: Move) -> tuple[Interval, ...]:
+    """When the move may run: the time of its request, without the freezes of its VM."""
     vm = move.vm.namespaced_name
     frozen = [time for item in conditions.freezes if vm in item.vms for time in item.times]
     return subtract(conditions.allowed, tuple(frozen))
@@ -157,15 +161,21 @@ def lines(
     plan: PlacementPlan, outlook: PlanConditions, *, deadline: Deadline, bandwidth: int
 ) -> Iterator[tuple[str, str]]:
     """Label and text of each line, in the order in which a reviewer needs them."""
-    if not plan.moves:
+    requests: dict[RequestId, tuple[Move, ...]] = {
+        drain.request: () for drain in plan.drains if drain.only_cordoned
+    }
+    requests |= grouped((move.request, move) for move in plan.moves)
+    if not requests:
         return
-    requests = grouped((move.request, move) for move in plan.moves)
     for request, moves in list(requests.items())[:_NAMED]:
-        yield from _of_request(outlook.of(request), moves, plan.snapshot.taken_at)
+        ends = max((starts_of(plan, move) + move.estimated_seconds for move in moves), default=0)
+        yield from _of_request(outlook.of(request), moves, plan.snapshot.taken_at, ends=ends)
     if len(requests) > _NAMED:
         yield "and", f"{len(requests) - _NAMED} more requests, each in its own time"
     if deadline.time < FOREVER:
         yield "approve before", f"{moment(deadline.time, deadline.zone)}: {deadline.why}"
+    if not plan.moves:
+        return
     starts = min(wave.starts for wave in plan.waves)
     ends = max(wave.ends for wave in plan.waves)
     took = f"{format_duration(ends - starts)} for {counted(len(plan.moves), 'move')}"
@@ -173,20 +183,39 @@ def lines(
     when = span(minutes, outlook.zone)
     later = behind(outlook, starts=starts, now=plan.snapshot.taken_at)
     shift = f", up to {format_duration(later)} later behind the queue" if later else ""
-    slow = sum(any(check.name == BANDWIDTH for check in move.checks) for move in plan.moves)
-    less = f" ({counted(slow, 'move')} slower, as KubeVirt allows less)" if slow else ""
-    heavy = sum(any(check.name == STORAGE for check in move.checks) for move in plan.moves)
-    less += f" ({counted(heavy, 'move')} with volumes that change their storage)" if heavy else ""
-    yield "estimate", f"{took}, {when}{shift}, at {bandwidth // 2**20} MiB/s a migration{less}"
+    yield "estimate", f"{took}, {when}{shift}, {estimated_at(plan.moves, bandwidth)}"
     yield from _landings(plan.moves)
     ones = (check.message for move in plan.moves for check in move.checks if check.name == TOGETHER)
     for words in dict.fromkeys(ones):
         yield "together", words
-    if "KubeVirt" in outlook.unread:
-        words = "the files have no KubeVirt, so its limits and settings count as the defaults"
-        yield "not known", f"{words}; `kubectl get kubevirts -A -o yaml` adds it"
+    yield from _not_known(outlook.unread)
     yield "queue now", queue_words(outlook, starts=starts, now=plan.snapshot.taken_at)
     yield "if a move fails", IF_IT_FAILS
+
+
+def estimated_at(moves: Sequence[Move], bandwidth: int) -> str:
+    """What the estimate of these moves rests on; `bandwidth` in bytes a second."""
+    slow = sum(any(check.name == BANDWIDTH for check in move.checks) for move in moves)
+    less = f" ({counted(slow, 'move')} slower, as KubeVirt allows less)" if slow else ""
+    heavy = sum(any(check.name == STORAGE for check in move.checks) for move in moves)
+    less += f" ({counted(heavy, 'move')} with volumes that change their storage)" if heavy else ""
+    less += longer_than_estimated(moves)
+    return f"at {bandwidth // 2**20} MiB/s a migration{less}"
+
+
+def _not_known(unread: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What plain files lack that each plan depends on."""
+    for kind, plural, words in _PLANNED_BY:
+        if kind in unread:
+            adds = f"`kubectl get {plural} -A -o yaml` adds it"
+            yield "not known", f"the files have no {kind}, so {words}; {adds}"
+
+
+_PLANNED_BY = (
+    ("KubeVirt", "kubevirts", "its limits and settings count as the defaults"),
+    ("MigrationPolicy", "migrationpolicies", "moves may take longer than estimated"),
+    ("ResourceQuota", "resourcequotas", "a quota may keep target pods from being created"),
+)
 
 
 def _landings(moves: Sequence[Move]) -> Iterator[tuple[str, str]]:
@@ -218,13 +247,14 @@ def further_merges(*, home: bool, begins: int, announced: int, now: int, zone: s
 def merges_after(plan: PlacementPlan, outlook: PlanConditions, *, announce: int, now: int) -> str:
     """What the windows of a plan need beside its merge; the one that begins first says so."""
     moved = {move.request for move in plan.moves}
-    drains = [item for item in outlook.conditions if item.nodes and item.request in moved]
+    due = {*moved, *(drain.request for drain in plan.drains if drain.only_cordoned)}
+    drains = [item for item in outlook.conditions if item.nodes and item.request in due]
     if not drains:
         return ""
     first = min(drains, key=lambda item: min(time.start for time in item.allowed))
     begins = min(time.start for time in first.allowed)
     return further_merges(
-        home=any(item.return_home == "Propose" for item in drains),
+        home=any(item.return_home == "Propose" for item in drains if item.request in moved),
         begins=begins,
         announced=begins - announce,
         now=now,
@@ -278,7 +308,17 @@ def _frozen(item: Conditions, moves: tuple[Move, ...], now: int) -> Iterator[tup
         yield "waits", f"{words}{which}"
 
 
-def _of_request(item: Conditions, moves: tuple[Move, ...], now: int) -> Iterator[tuple[str, str]]:
+def _late(start: int, ends: int) -> str:
+    """That the moves of a window with a lead will not be done when it opens."""
+    if ends <= start:
+        return ""
+    return f", but the last is done about {format_duration(ends - start)} after the start"
+
+
+def _of_request(
+    item: Conditions, moves: tuple[Move, ...], now: int, *, ends: int
+) -> Iterator[tuple[str, str]]:
+    """`ends`: when the last of the moves is done, as estimated."""
     if item.open is not None:
         if item.open.end == FOREVER:
             end = "its nodes are back" if item.nodes else "it is removed"
@@ -286,7 +326,7 @@ def _of_request(item: Conditions, moves: tuple[Move, ...], now: int) -> Iterator
         else:
             first = min(time.start for time in item.allowed)
             lead = f"; moves may run from {local_text(first, item.zone)} on"
-            early = lead if first < item.open.start else ""
+            early = f"{lead}{_late(item.open.start, ends)}" if first < item.open.start else ""
             yield "window", f"{item.window}: {span(item.open, item.zone)}{early}"
     elif item.allowed != ALWAYS:
         first, last = min(t.start for t in item.allowed), max(t.end for t in item.allowed)
@@ -295,7 +335,7 @@ def _of_request(item: Conditions, moves: tuple[Move, ...], now: int) -> Iterator
         yield "time", f"{since}{until}"
     yield from _frozen(item, moves, now)
     if item.nodes:
-        yield "cordon", _cordon_words(item)
+        yield "cordon", _cordon_words(item, moves)
         yield "home", _home_words(item, moves)
 
 
@@ -307,7 +347,7 @@ def acts(item: Conditions) -> str:
     return f"window {item.window} acts from {when} on"
 
 
-def _cordon_words(item: Conditions) -> str:
+def _cordon_words(item: Conditions, moves: tuple[Move, ...]) -> str:
     nodes = first_of(item.nodes, _NAMED)
     each = "it is" if len(item.nodes) == 1 else "each is"
     reported = f"a person types `gitbot returned {item.nodes[0]}`"
@@ -322,7 +362,12 @@ def _cordon_words(item: Conditions) -> str:
         "Command": f"gitbot uncordons it after {reported}",
     }.get(item.done, "a person uncordons it, which says that it is back")
     each = "" if len(item.nodes) == 1 else ", each"
-    return f"gitbot cordons {nodes}{each} before the first move off it; {back}"
+    left = {move.source.node for move in moves}
+    if not left:
+        when = "from the merge on" if item.allowed == ALWAYS else "when the window opens"
+        return f"gitbot cordons {nodes} {when}, as no VM has to leave; {back}"
+    empty = "" if left.issuperset(item.nodes) else ", and an empty one in its turn"
+    return f"gitbot cordons {nodes}{each} before the first move off it{empty}; {back}"
 
 
 def _home_words(item: Conditions, moves: tuple[Move, ...]) -> str:

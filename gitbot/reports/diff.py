@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from gitbot.calendar import local_text, localized
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, labels_of, name_of
-from gitbot.kubernetes.phases import is_final
-from gitbot.kubernetes.quantities import whole
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.cluster.resource_requests import requests_of
+from gitbot.model.cluster.free_memory import free_memory
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.owner_approval import OwnerApproval
 from gitbot.model.plan.findings import Finding, Severity, sort_key
@@ -115,6 +114,7 @@ class Diff:
     report: str = ""  # address of the complete report, "" if it has none
     resilience: tuple[Resilience, ...] = ()
     merges: str = ""  # what else has to be merged, and by when
+    standing: tuple[str, ...] = ()  # windows that are at work or over, where nothing is planned
 
     @property
     def deadline(self) -> Deadline:
@@ -125,7 +125,7 @@ class Diff:
         """Label and text: when and how the plan is carried out, or what a merge leads to."""
         plan, deadline, bandwidth = self.plan, self.deadline, self.bandwidth
         lost = [survived(one) for one in self.resilience]
-        if plan.moves:
+        if not plan.does_nothing:
             asked = (("owner's approval", consent.line) for consent in self.consents or ())
             conditions = lines(plan, self.outlook, deadline=deadline, bandwidth=bandwidth)
             return (*asked, *conditions, *lost)
@@ -140,15 +140,31 @@ class Diff:
     def verdict(self) -> str:
         """The state; also what acts later, and when, or what else needs a merge."""
         if self.state is DiffState.WAITS:
-            return f"{self.state} until about {format_instant(self.waits_until)}"
+            return self.local(f"{self.state} until about {format_instant(self.waits_until)}")
         if self.merges and self.state in (DiffState.READY, DiffState.WARNING):
             return f"{self.state}, {self.merges}"
         if self.state is DiffState.NOTHING and self.openings:
             return "changes only when VMs may move"
+        if self.state is DiffState.NOTHING and self.standing:
+            others = len(self.standing) - 1
+            more = f" (and {counted(others, 'more window')})" if others else ""
+            return f"nothing to plan, {self.standing[0]}{more}"
         later = [preview.acts for preview in self.previews]
         return (
             f"{self.state}, {first_of(later, 1)}" if self.state is DiffState.LATER else self.state
         )
+
+    def local(self, text: str, *, now: bool = False) -> str:
+        """The text with its instants in the cluster's zone; `now`: also how far away they are."""
+        return localized(text, self.outlook.zone, now=self.now if now else None)
+
+    @property
+    def snapshot_time(self) -> str:
+        """When the snapshot was taken, in the cluster's zone, and how long ago that was."""
+        taken = self.plan.snapshot.taken_at
+        # a command notes its own start first: what it reads after that is of now
+        now = self.now if self.from_the_future else max(self.now, taken)
+        return localized(format_instant(taken), self.outlook.zone, now=now)
 
     @property
     def waits_until(self) -> int:
@@ -164,7 +180,7 @@ class Diff:
     @property
     def happens(self) -> str:
         """What a merge does, in one sentence; "" if nothing ever moves."""
-        if self.plan.moves or not self.leads_to:
+        if not (self.plan.does_nothing and self.leads_to):
             return sentence(self.plan)
         first, *others = [sentence(preview.plan) for preview in self.leads_to]
         more = f"; and {len(others)} more" if others else ""
@@ -205,6 +221,14 @@ class Diff:
         return tuple(finding for finding in self.findings if finding.code != RULE_BROKEN)
 
     @property
+    def said_locally(self) -> tuple[Finding, ...]:
+        """The same with their times in the cluster's zone."""
+        return tuple(
+            replace(item, message=self.local(item.message), hint=self.local(item.hint))
+            for item in self.said
+        )
+
+    @property
     def counts(self) -> str:
         """`3 moves, 1 blocked, rule breaks 2 → 0`, errors with their codes before them.
 
@@ -227,6 +251,11 @@ class Diff:
     @property
     def _moves(self) -> str:
         """How many moves a merge approves; if none, how many follow, and how."""
+        if cordoned := self.plan.only_cordoned:
+            cordons = f"{counted(len(cordoned), 'node')} to cordon"
+            return ", ".join(
+                [*([counted(len(self.plan.moves), "move")] if self.plan.moves else []), cordons]
+            )
         if self.plan.moves or not self.leads_to:
             stuck = not self.plan.moves and any(preview.plan.holds for preview in self.previews)
             return counted(len(self.plan.moves), "move") + (" now or later" if stuck else "")
@@ -305,25 +334,25 @@ HOLD_TITLES = {
 }
 
 
-def why_held(hold: Hold) -> str:
+def why_held(hold: Hold, diff: Diff) -> str:
     """The reason, and until when it holds if it ends by itself."""
     until = f"until about {format_instant(hold.until)}: " if hold.until else ""
-    return f"{until}{hold.reason}"
+    return diff.local(f"{until}{hold.reason}")
 
 
 def what_to_do(hold: Hold) -> str:
     return hold.hint or f"gitbot explain vm/{hold.vm.name} -n {hold.vm.namespace}"
 
 
-def wave_rows(plan: PlacementPlan) -> list[tuple[str, str, str, str]]:
-    """Number, moves, estimated start and end of each wave."""
+def wave_rows(plan: PlacementPlan, zone: str) -> list[tuple[str, str, str, str]]:
+    """Number, moves, estimated start and end of each wave, in local time."""
     counts = Counter(move.wave for move in plan.moves)
     return [
         (
             str(wave.index + 1),
             str(counts[wave.index]),
-            format_instant(wave.starts),
-            format_instant(wave.ends),
+            local_text(wave.starts, zone),
+            local_text(wave.ends, zone),
         )
         for wave in plan.waves
     ]
@@ -339,7 +368,7 @@ def default_commands(plan: PlacementPlan) -> tuple[str, ...]:
     """What to type next: why a VM is held, which objects would be created, what runs."""
     asked = [hold.vm for hold in plan.holds if hold.asked]
     explain = [f"gitbot explain vm/{vm.name} -n {vm.namespace}" for vm in asked[:1]]
-    return (*explain, *(["gitbot render"] if plan.moves else []), "gitbot status")
+    return (*explain, *([] if plan.does_nothing else ["gitbot render"]), "gitbot status")
 
 
 def _state(plan: PlacementPlan, findings: tuple[Finding, ...], *, later: bool) -> DiffState:
@@ -353,7 +382,7 @@ def _state(plan: PlacementPlan, findings: tuple[Finding, ...], *, later: bool) -
         return DiffState.WAITS
     stops = any(finding.code == FREEZE_STOPS for finding in findings)
     broken = any(rule.after and not rule.intent.of_vm for rule in plan.rules)
-    if not plan.moves and not broken and not stops:
+    if plan.does_nothing and not broken and not stops:
         return DiffState.LATER if later else DiffState.NOTHING
     return DiffState.WARNING if Severity.WARNING in severities else DiffState.READY
 
@@ -362,7 +391,7 @@ def _touched(plan: PlacementPlan, snapshot: ClusterSnapshot, zone_key: str) -> t
     touched = {move.source.node for move in plan.moves} | {move.to.node for move in plan.moves}
     zones = {ref.node: ref.zone for move in plan.moves for ref in (move.source, move.to)}
     zones |= {name_of(node).name: labels_of(node).get(zone_key, "") for node in snapshot.of("Node")}
-    free = _free(snapshot, touched)
+    free = free_memory(snapshot, touched)
     before = _places(snapshot)
     after = dict(before)
     for move in plan.moves:
@@ -379,20 +408,6 @@ def _touched(plan: PlacementPlan, snapshot: ClusterSnapshot, zone_key: str) -> t
         for node in touched
     ]
     return tuple(sorted(nodes, key=lambda node: (node.zone, node.name)))
-
-
-def _free(snapshot: ClusterSnapshot, touched: Collection[str]) -> dict[str, int]:
-    """Bytes of memory that the scheduler may still give away, by node."""
-    found = {
-        name_of(node).name: whole(at(node, "status", "allocatable", "memory", default=0))
-        for node in snapshot.of("Node")
-        if name_of(node).name in touched
-    }
-    for pod in snapshot.of("Pod"):
-        node = at(pod, "spec", "nodeName", default="")
-        if node in found and not is_final(pod):
-            found[node] -= requests_of(pod).held.get("memory", 0)
-    return found
 
 
 def _places(snapshot: ClusterSnapshot) -> dict[NamespacedName, str]:

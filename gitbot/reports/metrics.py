@@ -6,6 +6,7 @@ node, request or reason is one, so the number of series does not grow with the c
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 CLUSTER = "cluster"
 SECONDS = (5, 10, 20, 40, 60, 120, 300, 600, 1200, 1800, 3600)
 """Upper bounds of the buckets of a duration; the last bucket is +Inf."""
+RATIOS = (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 5, 10)
+"""Those of a ratio: 0.5 and 2 are bounds, so that nothing is guessed about twice and half."""
 
 
 class MetricKind(StrEnum):
@@ -30,11 +33,15 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricName:
-    """One documented metric. `label` is "" if it has no label but `cluster`."""
+    """One documented metric. `label` is "" if it has no label but `cluster`.
+
+    Only a histogram has `buckets`: their upper bounds.
+    """
 
     kind: MetricKind
     help: str
     label: str = ""
+    buckets: tuple[float, ...] = ()
 
 
 _GAUGE, _COUNTER = MetricKind.GAUGE, MetricKind.COUNTER
@@ -65,6 +72,20 @@ CATALOGUE: Mapping[str, MetricName] = {
     "gitbot_last_pass_duration_seconds": MetricName(
         kind=_GAUGE, help="How long the last pass took."
     ),
+    "gitbot_last_pass_stage_duration_seconds": MetricName(
+        kind=_GAUGE,
+        help="How long each stage of it took; together they took as long as the pass.",
+        label="stage",
+    ),
+    "gitbot_last_look_timestamp_seconds": MetricName(
+        kind=_GAUGE, help="When the newest snapshot of the cluster was taken, by its clock."
+    ),
+    "gitbot_cluster_requests_total": MetricName(
+        kind=_COUNTER, help="Requests to the API server since the connection was opened."
+    ),
+    "gitbot_cluster_received_bytes_total": MetricName(
+        kind=_COUNTER, help="Bytes of its answers, those of watches included."
+    ),
     "gitbot_passes_total": MetricName(
         kind=_COUNTER,
         help="Passes that this file or process counted: ok, or failing.",
@@ -81,6 +102,15 @@ CATALOGUE: Mapping[str, MetricName] = {
     "gitbot_next_opening_timestamp_seconds": MetricName(
         kind=_GAUGE, help="When the next approved move may start; 0 if none waits for a time."
     ),
+    "gitbot_next_window_timestamp_seconds": MetricName(
+        kind=_GAUGE,
+        help="Start of the maintenance window that is open or opens next; 0 if there is none.",
+    ),
+    "gitbot_windows_at_risk": MetricName(
+        kind=_GAUGE,
+        help="Requests that will miss their window: for want of a merge, or of time.",
+        label="reason",
+    ),
     "gitbot_moves": MetricName(
         kind=_GAUGE, help="Approved moves that have not ended, by state.", label="state"
     ),
@@ -89,6 +119,9 @@ CATALOGUE: Mapping[str, MetricName] = {
     ),
     "gitbot_nodes_in_maintenance": MetricName(
         kind=_GAUGE, help="Nodes that drain or are ready for work, by state.", label="state"
+    ),
+    "gitbot_vms_away": MetricName(
+        kind=_GAUGE, help="VMs that a maintenance moved away and that are not home."
     ),
     "gitbot_open_proposals": MetricName(
         kind=_GAUGE, help="Pull requests of gitbot that are neither merged nor closed."
@@ -115,7 +148,14 @@ CATALOGUE: Mapping[str, MetricName] = {
         kind=_COUNTER, help="Ended migrations of other movers, from the ledger."
     ),
     "gitbot_migration_duration_seconds": MetricName(
-        kind=MetricKind.HISTOGRAM, help="How long migrations that succeeded took, from the ledger."
+        kind=MetricKind.HISTOGRAM,
+        help="How long migrations that succeeded took, from the ledger.",
+        buckets=SECONDS,
+    ),
+    "gitbot_migration_estimate_ratio": MetricName(
+        kind=MetricKind.HISTOGRAM,
+        help="How many times their estimate in the plan they took, from the ledger.",
+        buckets=RATIOS,
     ),
     "gitbot_audit_findings": MetricName(
         kind=_GAUGE, help="Findings of the last recorded audit.", label="severity"
@@ -131,6 +171,15 @@ CATALOGUE: Mapping[str, MetricName] = {
         label="enforcement",
     ),
     "gitbot_ledger_lines": MetricName(kind=_GAUGE, help="Lines of the ledger, of all clusters."),
+    "gitbot_ledger_plans_bytes": MetricName(
+        kind=_GAUGE, help="Bytes of the plans that the ledger keeps."
+    ),
+    "gitbot_ledger_appends_total": MetricName(
+        kind=_COUNTER, help="Commits to the ledger since the connection was opened."
+    ),
+    "gitbot_ledger_lost_races_total": MetricName(
+        kind=_COUNTER, help="Commits that another process forestalled; gitbot decided again."
+    ),
 }
 """Every metric by its name, in the order in which they are written."""
 
@@ -144,7 +193,7 @@ class MetricValues:
 
     name: str
     values: Mapping[str, float] = field(default_factory=dict)
-    observed: tuple[int, ...] = ()
+    observed: tuple[float, ...] = ()
 
 
 def exposition(cluster: str, metrics: Iterable[MetricValues]) -> bytes:
@@ -188,7 +237,7 @@ def _family(cluster: str, item: MetricValues) -> Metric:
     known = CATALOGUE[item.name]
     if known.kind is MetricKind.HISTOGRAM:
         found = core.HistogramMetricFamily(item.name, known.help, labels=[CLUSTER])
-        found.add_metric([cluster], _buckets(item.observed), sum(item.observed))
+        found.add_metric([cluster], _buckets(known.buckets, item.observed), sum(item.observed))
         return found
     is_counter = known.kind is MetricKind.COUNTER
     family = core.CounterMetricFamily if is_counter else core.GaugeMetricFamily
@@ -201,9 +250,9 @@ def _family(cluster: str, item: MetricValues) -> Metric:
     return made
 
 
-def _buckets(observed: tuple[int, ...]) -> list[tuple[str, float]]:
+def _buckets(bounds: tuple[float, ...], observed: tuple[float, ...]) -> list[tuple[str, float]]:
     """Cumulative counts by upper bound."""
-    counts = [0] * (len(SECONDS) + 1)
-    for seconds in observed:
-        counts[next((i for i, most in enumerate(SECONDS) if seconds <= most), len(SECONDS))] += 1
-    return list(zip((*map(str, SECONDS), "+Inf"), accumulate(counts), strict=True))
+    counts = [0] * (len(bounds) + 1)
+    for value in observed:
+        counts[bisect_left(bounds, value)] += 1
+    return list(zip((*map(str, bounds), "+Inf"), accumulate(counts), strict=True))

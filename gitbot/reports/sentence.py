@@ -6,19 +6,26 @@ from collections.abc import Sequence
 
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.request_id import DrainId, HealId, RequestId, ReturnId
+from gitbot.model.plan.diagnosis import DIRTY_RATE, LAST_MIGRATION, Outcome
 from gitbot.model.plan.plan import Drained, Move, OptimalityProof, PlacementPlan
 from gitbot.model.text.names import IntentRef
 from gitbot.model.text.wording import counted, first_of
 
 _NAMED = 3
 _NODES = 12
+_FIVE_DIGITS = 9_999.5  # rounded to four digits it is 1e+04
 
 
 def sentence(plan: PlacementPlan) -> str:
-    """`Empties kni-worker5: 2 VMs with 8 GiB move to sab`; "" for a plan without moves."""
+    """`Empties kni-worker5: 2 VMs with 8 GiB move to sab`; "" for a plan that does nothing."""
     parts = [
         _part(request, moves, [drain for drain in plan.drains if drain.request == request])
         for request, moves in grouped((move.request, move) for move in plan.moves).items()
+    ]
+    parts += [
+        f"Cordons {first_of(drain.only_cordoned, _NAMED)}: no VM has to leave"
+        for drain in plan.drains
+        if drain.only_cordoned
     ]
     more = f"; and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
     first, *others = parts or [""]
@@ -98,12 +105,15 @@ def _part(request: RequestId, moves: tuple[Move, ...], drains: Sequence[Drained]
     where = where_to(moves)
     match request:
         case DrainId():
-            nodes = sorted({move.group.removeprefix(f"{request}/") for move in moves})
+            emptied = {node for drain in drains for node in drain.emptied}
+            nodes = {move.group.removeprefix(f"{request}/") for move in moves}
             together = ""
-            if nodes == [request]:
-                nodes = sorted({node for drain in drains for node in drain.emptied + drain.kept})
+            if nodes == {request}:
+                nodes = emptied.union(*(drain.kept for drain in drains))
                 together = " together" if len(nodes) > 1 else ""
-            return f"Empties {first_of(nodes, _NAMED)}{together}: {amount} {go}{where}"
+            else:  # VMs that move as one leave several nodes in one group
+                nodes |= emptied & {move.source.node for move in moves if move.as_one}
+            return f"Empties {first_of(sorted(nodes), _NAMED)}{together}: {amount} {go}{where}"
         case ReturnId(occurrence=occurrence):
             return f"Brings {amount} home{where} after {occurrence.window}"
         case HealId():
@@ -119,9 +129,31 @@ def size(moves: tuple[Move, ...]) -> str:
 
 
 def memory(amount: int) -> str:
-    """Bytes as `8 GiB` or `512 MiB`."""
+    """Bytes as `512 MiB` or `8 GiB`; from 10,000 GiB on, which need five digits, as `12.2 TiB`."""
     mebibytes = amount / 2**20
-    return f"{mebibytes / 1024:.4g} GiB" if mebibytes >= 1024 else f"{mebibytes:.4g} MiB"
+    if mebibytes < 1024:
+        return f"{mebibytes:.4g} MiB"
+    gibibytes = mebibytes / 1024
+    return f"{gibibytes:.4g} GiB" if gibibytes < _FIVE_DIGITS else f"{gibibytes / 1024:.4g} TiB"
+
+
+def time_known(move: Move) -> str:
+    """What is known of a move's time beside the estimate: `; last took 840 s (3 moves)`."""
+    said = [f"; {check.message}" for check in move.checks if check.name == LAST_MIGRATION]
+    if _warns(move, DIRTY_RATE):
+        said.append("; may not converge as the guest writes")
+    return "".join(said)
+
+
+def longer_than_estimated(moves: Sequence[Move]) -> str:
+    """` (1 move took much longer before)`, and the same of what guests write; "" if none."""
+    words = {LAST_MIGRATION: "took much longer before", DIRTY_RATE: "may not converge"}
+    amounts = [(sum(_warns(move, name) for move in moves), said) for name, said in words.items()]
+    return "".join(f" ({counted(amount, 'move')} {said})" for amount, said in amounts if amount)
+
+
+def _warns(move: Move, name: str) -> bool:
+    return any(check.name == name and check.outcome is Outcome.WARN for check in move.checks)
 
 
 def where_to(moves: tuple[Move, ...]) -> str:

@@ -13,7 +13,7 @@ from gitbot.reports.ansi import Paint, Style
 from gitbot.reports.conditions import Deadline
 from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, is_said, wave_rows
 from gitbot.reports.finding_formats import text as findings_text
-from gitbot.reports.sentence import objective, short_drains
+from gitbot.reports.sentence import objective, short_drains, time_known
 from gitbot.reports.waits import awaited, waits_of
 
 SHOWN_REASONS = 3  # of one node; a control plane alone has ten
@@ -34,18 +34,19 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
     plan = diff.plan
     paint = Paint(colour=colour)
     state = paint(escape.terminal(diff.verdict), _COLOURS[diff.state])
-    taken = format_instant(plan.snapshot.taken_at)
+    taken = f"snapshot {diff.snapshot_time}"
     future = f" ({diff.snapshot_age})" if diff.from_the_future else ""
-    until = f", approve before {_until(diff.deadline)}" if plan.moves or not diff.leads_to else ""
+    acts = not (plan.does_nothing and diff.leads_to)
+    until = f", approve before {_until(diff.deadline)}" if acts else ""
     blocks = [
         f"{escape.terminal(plan.cluster)}: {state}: {diff.counts}\n",
-        f"plan {diff.digest}\nsnapshot {taken}{future}{until}\n",
+        f"plan {diff.digest}\n{taken}{diff.local(future + until, now=True)}\n",
         _lines(diff),
         "".join(f"{escape.terminal(line)}\n" for line in _openings(diff)),
-        findings_text(diff.said, paint),
+        diff.local(findings_text(diff.said, paint), now=True),
         _moves(plan.moves, waits_of(diff), wide=wide),
         "".join(f"{escape.terminal(line)}\n" for line in short_drains(plan)),
-        "".join(_hold(hold, paint, wide=wide) for hold in plan.holds),
+        "".join(_hold(hold, diff, paint, wide=wide) for hold in plan.holds),
         _rules(diff, wide=wide),
         _waves(diff),
         *[_preview(preview, diff, paint) for preview in diff.previews],
@@ -70,7 +71,8 @@ def brief(diff: Diff, *, colour: bool = False) -> str:
         lines += [f"preview, not approved by a merge: {preview.title}", *_brief_plan(preview.plan)]
     head = f"{escape.terminal(diff.plan.cluster)}: {state}: {diff.counts}\n"
     shown = _first(lines, "lines", _BRIEF)
-    return head + "".join(f"{escape.terminal(line.replace('`', ''))}\n" for line in shown)
+    shown = [diff.local(line.replace("`", ""), now=True) for line in shown]
+    return head + "".join(f"{escape.terminal(line)}\n" for line in shown)
 
 
 _BRIEF, _FEW = 8, 3  # lines below the verdict, and of each part
@@ -79,7 +81,7 @@ _WHEN = ("window", "waits", "estimate")
 
 def _openings(diff: Diff) -> tuple[str, ...]:
     """What changes in the year ahead; a plan with moves says when its own window opens."""
-    return () if diff.plan.moves else diff.openings
+    return diff.openings if diff.plan.does_nothing else ()
 
 
 def _still_broken(diff: Diff) -> list[str]:
@@ -116,7 +118,7 @@ def _lines(diff: Diff) -> str:
     said = [
         f"{label}: {text.replace('`', '')}"
         for label, text in diff.lines
-        if not (diff.plan.moves and label == "approve before")
+        if diff.plan.does_nothing or label != "approve before"
     ]
     happens = [f"{diff.happens}."] if diff.happens else []
     return "".join(f"{escape.terminal(line)}\n" for line in (*happens, *said))
@@ -158,10 +160,15 @@ def _moves(moves: tuple[Move, ...], waits: Mapping[MoveRef, str], *, wide: bool)
             *([waits.get(move.ref, "")] if waits else []),
             move.why or move.intent.id,
         ]
-        + ([str(move.estimated_seconds), move.pin, move.request, move.vm.uid] if wide else [])
+        + (_wide(move) if wide else [])
         for move in moves
     ]
     return columns(header + more if wide else header, rows)
+
+
+def _wide(move: Move) -> list[str]:
+    seconds = f"{move.estimated_seconds}{time_known(move)}"
+    return [seconds, move.pin, str(move.request), move.vm.uid]
 
 
 def _node(ref: NodeRef) -> str:
@@ -174,19 +181,19 @@ def _checks(move: Move) -> str:
     return f"{passed}/{len(move.checks)}" + (f" ({', '.join(bad)})" if bad else "")
 
 
-def _hold(hold: Hold, paint: Paint, *, wide: bool, said: bool = False) -> str:
+def _hold(hold: Hold, diff: Diff, paint: Paint, *, wide: bool, said: bool = False) -> str:
     until = f" until about {format_instant(hold.until)}" if hold.state is HoldState.WAITS else ""
     style = Style.BAD if hold.state is HoldState.BLOCKED else Style.CAREFUL
-    word = paint(f"{hold.state}{until}", style)
+    word = paint(diff.local(f"{hold.state}{until}", now=True), style)
     hint = f"; {hold.hint}" if hold.hint else ""
     vm = hold.vm.namespaced_name
     why = "as said above" if said else hold.reason
-    rest = escape.terminal(f"{vm}: {why} [{hold.code}]{'' if said else hint}")
+    rest = f"{vm}: {why} [{hold.code}]{'' if said else hint}"
     nodes = [
         f"  {escape.terminal(', '.join(names))}: {escape.terminal(_some(reasons, wide=wide))}\n"
         for names, reasons in by_reasons(hold)
     ]
-    return f"{word}: {rest}\n{''.join(nodes)}"
+    return f"{word}: {escape.terminal(diff.local(rest, now=True))}\n{''.join(nodes)}"
 
 
 def _some(reasons: str, *, wide: bool) -> str:
@@ -221,12 +228,13 @@ def _waves(diff: Diff) -> str:
     if not diff.plan.moves:
         return ""
     header = ["WAVE", "MOVES", "ESTIMATED START", "ESTIMATED END"]
-    table = columns(header, wave_rows(diff.plan))
+    table = columns(header, wave_rows(diff.plan, diff.outlook.zone))
     return f"{table}\n{diff.queue}\n\n{escape.terminal(objective(diff.plan))}\n"
 
 
 def _preview(preview: Preview, diff: Diff, paint: Paint) -> str:
     plan = preview.plan
     head = f"preview, not approved by a merge: {escape.terminal(preview.title)}\n"
-    holds = "".join(_hold(hold, paint, wide=False, said=is_said(diff, hold)) for hold in plan.holds)
+    said = [(hold, is_said(diff, hold)) for hold in plan.holds]
+    holds = "".join(_hold(hold, diff, paint, wide=False, said=known) for hold, known in said)
     return head + (_moves(plan.moves, awaited(plan), wide=False) + holds or "nothing moves\n")

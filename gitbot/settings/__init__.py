@@ -12,7 +12,12 @@ from gitbot.settings.configuration import (
     read_settings,
 )
 from gitbot.settings.forge import ForgeSettings
-from gitbot.settings.forge_types import is_gitea_repository, is_github_repository
+from gitbot.settings.forge_types import (
+    is_gitea_repository,
+    is_github_repository,
+    is_gitlab_repository,
+)
+from gitbot.settings.health_gates import HealthGateSettings
 from gitbot.settings.load_sources import LoadSettings
 from gitbot.settings.notices import NoticeSettings
 from gitbot.settings.owners import NodeSettings, OwnerSettings
@@ -22,6 +27,7 @@ __all__ = [
     "Beside",
     "ClusterSettings",
     "ForgeSettings",
+    "HealthGateSettings",
     "LoadSettings",
     "ManifestSettings",
     "NodeSettings",
@@ -32,6 +38,7 @@ __all__ = [
     "cluster_schema",
     "is_gitea_repository",
     "is_github_repository",
+    "is_gitlab_repository",
     "json_schema",
     "not_at_hand",
     "read_settings",

@@ -7,6 +7,7 @@ from pydantic import Field
 from gitbot.documents import Path, Report, value_at
 from gitbot.documents.fields import DnsLabel, Text, TimeZone, Value
 from gitbot.model.plan.problem import Limits
+from gitbot.settings.health_gates import HealthGateSettings, gates_complete
 from gitbot.settings.load_sources import LoadSettings, source_complete
 from gitbot.settings.owners import RepositoryPath
 
@@ -54,6 +55,10 @@ class ClusterSpec(Value):
     load: LoadSettings | None = Field(
         default=None, description="Where measured load comes from; default: it is not read."
     )
+    health_gates: Annotated[list[HealthGateSettings], Field(max_length=16)] = Field(
+        default_factory=list,
+        description="Asked before each node of a window is emptied; a closed one stops the next.",
+    )
     scheduler_config: RepositoryPath | None = Field(
         default=None, description="File with the KubeSchedulerConfiguration of the cluster."
     )
@@ -74,6 +79,7 @@ def check_cluster(report: Report, place: Path) -> None:
     """Report what single fields do not show of the cluster at a key path."""
     _no_slot_left(report, place)
     source_complete(report, place)
+    gates_complete(report, place)
 
 
 def _no_slot_left(report: Report, place: Path) -> None:

@@ -34,8 +34,8 @@ class ForgeSettings(Value):
     address: str = Field(
         default="",
         max_length=300,
-        description="gitea: address of the server, such as https://git.example.org; default: "
-        "GITBOT_GITEA_URL.",
+        description="gitea, gitlab: address of the server, such as https://git.example.org; "
+        "default: GITBOT_GITEA_URL, GITBOT_GITLAB_URL.",
     )
     base_branch: Branch = Field(default="main", description="Protected branch of the intents.")
     required_reviews: int | None = Field(

@@ -55,9 +55,24 @@ def _gitea(name: str) -> tuple[str, str] | None:
     return f"found {shown(name)}, expected owner/name as on Gitea, or origin", "mend it"
 
 
+def is_gitlab_repository(text: str) -> bool:
+    """Whether the text is `group/project`, in groups of any depth, by GitLab's rules for paths."""
+    step = r"[A-Za-z0-9_](?:[\w.-]*[\w-])?"
+    return re.fullmatch(rf"(?:{step}/){{1,20}}{step}", text, re.ASCII) is not None
+
+
+def _gitlab(name: str) -> tuple[str, str] | None:
+    if name in ("", "origin") or is_gitlab_repository(name):
+        return None
+    return f"found {shown(name)}, expected group/project as on GitLab, or origin", "mend it"
+
+
 DEFAULT_FORGE = "local"
 REPOSITORY_RULES = {
     DEFAULT_FORGE: RepositoryRule(wanted="path or remote of a bare repository", problem=_local),
     "github": RepositoryRule(wanted="owner/name or origin", problem=_github),
     "gitea": RepositoryRule(wanted="owner/name or origin", problem=_gitea, has_address=True),
+    "gitlab": RepositoryRule(
+        wanted="group/project, in groups of any depth, or origin", problem=_gitlab, has_address=True
+    ),
 }

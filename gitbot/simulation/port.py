@@ -16,7 +16,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.model.caches import RowCache
 from gitbot.model.cluster.cluster import KINDS, ClusterSnapshot
-from gitbot.ports.cluster import Gate, no_gate
+from gitbot.ports.cluster import ClusterTraffic, Gate, no_gate
 from gitbot.simulation.served_resources import BY_KIND
 from gitbot.simulation.simulated_api import WriteOptions
 from gitbot.simulation.simulated_cluster import SimulatedCluster
@@ -40,6 +40,8 @@ def _cut(kind: str, obj: KubernetesObject) -> KubernetesObject | None:
 
 class SimulatedPort:
     """Implements ports.cluster.Cluster and ports.clock.Clock; `sleep` lets virtual time pass."""
+
+    traffic = ClusterTraffic()
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster

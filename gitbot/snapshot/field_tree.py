@@ -24,6 +24,7 @@ class FieldTreatment(Enum):
     ALIKE = "pruned, it is equal in many objects: what is read from a file keeps it once"
     AS_SENT = "rows keep the JSON text that the server sent"
     ALWAYS = "held to its type even if the API server sent it: the reader itself uses it"
+    OR_TEXT = "may be a text instead"
     FILTERED = "annotations: only ANNOTATIONS and ANNOTATION_PREFIXES are kept"
 
 
@@ -64,6 +65,11 @@ def shared(tree: Tree) -> Branch:
 def alike(tree: Tree) -> Branch:
     """A value that differs in a server's response, and is often equal once it is pruned."""
     return Branch(how=FieldTreatment.ALIKE, tree=tree)
+
+
+def or_text(tree: Tree) -> Branch:
+    """A value that some objects hold as an encoded text."""
+    return Branch(how=FieldTreatment.OR_TEXT, tree=tree)
 
 
 HOOK_SIDECARS = "hooks.kubevirt.io/hookSidecars"

@@ -9,9 +9,9 @@ from operator import lt
 
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.kubernetes.phases import is_final
-from gitbot.kubevirt.instance_types import OBJECT_KIND
+from gitbot.kubevirt.instance_types import stores_type
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.grouping import grouped
 from gitbot.model.lazy_fields import with_later
@@ -20,6 +20,7 @@ from gitbot.snapshot.packed_rows import Rows
 from gitbot.snapshot.resources import RESOURCES
 
 _PIECE = 1000  # objects that are encoded at once
+_REVISION = "ControllerRevision"
 HOLD_NAME = NamespacedName(namespace="gitbot", name="gitbot-hold")
 
 
@@ -42,7 +43,10 @@ def from_objects(
     with another shape; `checked` also checks the types of fields that are kept unchanged.
     """
     found = grouped(
-        (kind, prune(kind, obj, checked=checked)) for obj in objects if (kind := kind_of(obj))
+        (kind, prune(kind, obj, checked=checked))
+        for obj in objects
+        if (kind := kind_of(obj))
+        and (kind != _REVISION or stores_type(obj))  # other controllers store other data
     )
     return from_sorted(
         cluster,
@@ -141,8 +145,8 @@ def belongs(kind: str, obj: KubernetesObject, name: NamespacedName) -> bool:
     """Whether a snapshot keeps this object: only one ConfigMap, no finished pod, stored types."""
     if kind == "ConfigMap":
         return name == HOLD_NAME
-    if kind == "ControllerRevision":
-        return at(obj, "metadata", "labels", OBJECT_KIND) is not None
+    if kind == _REVISION:
+        return stores_type(obj)
     if kind == "Pod":
         return not is_final(obj)
     return True

@@ -19,6 +19,7 @@ from gitbot.snapshot.field_tree import (
     Tree,
     alike,
     keep,
+    or_text,
     shared,
     whole,
 )
@@ -189,7 +190,12 @@ FIELDS: Mapping[str, Fields] = {
         "storageClassName": str,
     },
     "ConfigMap": {"data": TEXTS},
-    "ControllerRevision": {"data": {**keep("apiVersion", "kind"), "spec": STORED_TYPE}},
+    "ControllerRevision": {
+        "data": {
+            **keep("apiVersion", "kind"),
+            "spec": or_text(STORED_TYPE),  # the text is v1alpha1's
+        },
+    },
     "HorizontalPodAutoscaler": {
         "spec": {"maxReplicas": int, "scaleTargetRef": keep("kind", "name", of=str)},
     },

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gitbot.errors import SnapshotError
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of
 from gitbot.kubernetes.quantities import nanos
 from gitbot.model.cluster.load import (
@@ -13,12 +15,14 @@ from gitbot.model.cluster.load import (
     METRICS_SERVER,
     PERCENT,
     ClusterLoad,
+    DirtyRate,
     LoadValue,
+    bytes_in_a_second,
     hundredths,
     seconds,
 )
 from gitbot.model.text.instants import parse_instant
-from gitbot.model.text.wording import nearest, one_of, shortened
+from gitbot.model.text.wording import first_of, nearest, one_of, shortened
 from gitbot.snapshot.decode import plain_json
 
 KIND = "ClusterLoad"
@@ -66,12 +70,23 @@ def load_of(file: str, document: Any) -> ClusterLoad:
             )
         seen.add((value.node, value.metric))
     missing = document.get("missing") or ()
-    return ClusterLoad(values=tuple(sorted(values)), missing=tuple(map(str, missing)))
+    rates = document.get("dirtyRates") or ()
+    if not isinstance(rates, list | tuple):
+        raise SnapshotError(
+            f"{file}: dirtyRates: found {shortened(str(rates), 40)!r}, expected a list"
+        )
+    dirty = [_writes(f"{file}: dirtyRates[{number}]", item) for number, item in enumerate(rates)]
+    if twice := [str(vm) for vm, each in Counter(item.vm for item in dirty).items() if each > 1]:
+        raise SnapshotError(f"{file}: dirtyRates: found {first_of(twice, 3)} twice, expected once")
+    return ClusterLoad(
+        values=tuple(sorted(values)),
+        missing=tuple(map(str, missing)),
+        dirty=tuple(sorted(dirty)),
+    )
 
 
 def _value(where: str, item: Any) -> LoadValue:
-    if not isinstance(item, Mapping):
-        raise SnapshotError(f"{where}: found {shortened(str(item), 40)!r}, expected an object")
+    item = _mapping(where, item)
     metric, node = item.get("metric"), item.get("node")
     if metric not in METRICS:
         near = nearest(str(metric), METRICS)
@@ -81,22 +96,46 @@ def _value(where: str, item: Any) -> LoadValue:
         )
     if not isinstance(node, str) or not node:
         raise SnapshotError(f"{where}.node: found {node!r}, expected the name of a node")
-    try:
-        time = parse_instant(str(item.get("time")))
-    except ValueError as error:
-        expected = "a time such as 2026-12-06T21:00:00Z"
-        raise SnapshotError(
-            f"{where}.time: found {item.get('time')!r}, expected {expected}"
-        ) from error
     return LoadValue(
         node=node,
         metric=str(metric),
         amount=_hundredths(f"{where}.percent", item.get("percent")),
         deviation=_hundredths(f"{where}.deviation", item.get("deviation") or 0),
-        time=time,
+        time=_time(where, item),
         source=str(item.get("source") or "a file"),
         query=str(item.get("query") or ""),
     )
+
+
+def _writes(where: str, item: Any) -> DirtyRate:
+    item = _mapping(where, item)
+    for key in ("namespace", "name"):
+        if not isinstance(item.get(key), str) or not item[key]:
+            found = repr(item.get(key))
+            raise SnapshotError(f"{where}.{key}: found {found}, expected that of a VM")
+    text = str(item.get("bytesPerSecond")).lower()
+    try:
+        rate = bytes_in_a_second(text)
+    except ValueError as error:
+        raise SnapshotError(f"{where}.bytesPerSecond: {error}") from None
+    vm = NamespacedName(namespace=item["namespace"], name=item["name"])
+    return DirtyRate(vm=vm, rate=rate, time=_time(where, item))
+
+
+def _mapping(where: str, item: Any) -> Mapping[str, Any]:
+    if not isinstance(item, Mapping):
+        raise SnapshotError(f"{where}: found {shortened(str(item), 40)!r}, expected an object")
+    return item
+
+
+def _time(where: str, item: Mapping[str, Any]) -> int:
+    try:
+        return parse_instant(str(item.get("time")))
+    except ValueError as error:
+        expected = "a time such as 2026-12-06T21:00:00Z"
+        raise SnapshotError(
+            f"{where}.time: found {item.get('time')!r}, expected {expected}"
+        ) from error
 
 
 def _hundredths(where: str, value: Any) -> int:

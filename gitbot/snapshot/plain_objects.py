@@ -14,9 +14,12 @@ from gitbot.documents import scalar_places
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.admission import RUN_STRATEGIES
+from gitbot.kubevirt.names import APP
 from gitbot.model.cluster.cluster import KINDS
-from gitbot.model.text.wording import nearest, one_of
+from gitbot.model.grouping import grouped
+from gitbot.model.text.wording import counted, first_of, nearest, one_of
 from gitbot.snapshot.from_objects import belongs, kind_of
 from gitbot.snapshot.resources import DUMP, RESOURCES
 
@@ -58,6 +61,17 @@ def plain_objects(file: str, value: Any) -> Iterator[KubernetesObject]:
             {"apiVersion": value.get("apiVersion"), "kind": _LISTS[kind]} if kind != "List" else {}
         )
         yield from plain_objects(file, {**typed, **item} if isinstance(item, Mapping) else item)
+
+
+def listed_kinds(value: Any) -> Iterator[str]:
+    """The kinds of the typed lists in a document: a `PodList` without items says that none is."""
+    if not isinstance(value, Mapping):
+        return
+    if value.get("kind") in _LISTS:
+        yield _LISTS[value["kind"]]
+    items = value.get("items")
+    for item in items if isinstance(items, list) and value.get("kind") == "List" else ():
+        yield from listed_kinds(item)
 
 
 def watched(file: str, values: Sequence[Any]) -> Sequence[Any]:
@@ -124,6 +138,33 @@ def check_enough(files: Sequence[str], objects: Sequence[KubernetesObject]) -> N
         "with Node and Pod among them",
         hint=_HINT,
     )
+
+
+def check_vms(files: Sequence[str], objects: Sequence[KubernetesObject]) -> None:
+    """Raises SnapshotError if VMs run of which only the pods are there, or all but the pods.
+
+    Nodes would look empty, or without VMs.
+    """
+    kinds = grouped((kind_of(obj), obj) for obj in objects)
+    vmis, pods = kinds.get("VirtualMachineInstance", ()), kinds.get("Pod", ())
+    running = [obj for obj in vmis if at(obj, "status", "nodeName")]
+    launchers = [
+        pod
+        for pod in pods
+        if at(pod, "metadata", "labels", APP) == "virt-launcher"
+        and not is_final(pod)
+        and not at(pod, "metadata", "deletionTimestamp")  # it may outlive its VMI
+    ]
+    lacks = ""
+    if running and not pods:
+        found, lacks = counted(len(running), "VirtualMachineInstance"), "Pod"
+    elif launchers and not vmis:
+        found, lacks = counted(len(launchers), "launcher pod"), "VirtualMachineInstance"
+    if lacks:
+        raise SnapshotError(
+            f"{first_of(files, 4)}: found {found} and no {lacks}: where VMs have room is not known",
+            hint=f"`kubectl get {RESOURCES[lacks].plural} -A -o yaml` adds them",
+        )
 
 
 def run_strategy_warnings(

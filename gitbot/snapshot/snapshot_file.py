@@ -21,6 +21,8 @@ from gitbot.snapshot.decode import plain_json
 from gitbot.snapshot.from_objects import from_objects, kind_of
 from gitbot.snapshot.plain_objects import (
     check_enough,
+    check_vms,
+    listed_kinds,
     passed_over,
     plain_objects,
     run_strategy_warnings,
@@ -155,8 +157,11 @@ def _plain(
     names = [each.name for each in files if each.name not in bundled]
     names = names or [first_of(sorted(bundled), 1)]
     check_enough(names, objects)
+    if not bundled:
+        check_vms(names, objects)
     given = set(map(kind_of, objects))
-    missing = [each.kind for each in LISTED if each.required and each.kind not in given]
+    given |= {kind for each in files for value in each.values for kind in listed_kinds(value)}
+    missing = [each.kind for each in LISTED if each.kind not in given]
     try:
         snapshot = from_objects(cluster, objects, now, missing_kinds=missing, checked=True)
     except SnapshotError as error:

@@ -173,7 +173,8 @@ def _branch_type(name: str, branch: Branch, use: DecodePurpose) -> Any:
                 return msgspec.Raw
             case FieldTreatment.SHARED | FieldTreatment.ALIKE if use is DecodePurpose.FILE:
                 return msgspec.Raw
-    return _type_of(name, branch.tree, use)
+    inner = _type_of(name, branch.tree, use)
+    return inner | str if branch.how is FieldTreatment.OR_TEXT else inner
 
 
 def _optional(inner: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gitbot.adapters.forges.forge_type import Choices, Connection, ForgeSetup, ForgeType
 from gitbot.adapters.forges.gitea import GITEA
 from gitbot.adapters.forges.github import GITHUB
+from gitbot.adapters.forges.gitlab import GITLAB
 from gitbot.adapters.forges.local import LOCAL
 from gitbot.errors import UsageError
 
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FORGES", "Choices", "ForgeSetup", "commented", "connect"]
 
-FORGES: dict[str, ForgeType] = {"local": LOCAL, "github": GITHUB, "gitea": GITEA}
+FORGES: dict[str, ForgeType] = {
+    "local": LOCAL,
+    "github": GITHUB,
+    "gitea": GITEA,
+    "gitlab": GITLAB,
+}
 
 
 def connect(root: Path, forge: ForgeSettings) -> Connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,9 @@ from gitbot.adapters.git import (
     author_of,
     ledger_name,
     no_access,
+    read_signing_key,
 )
+from gitbot.adapters.health_gates import HealthGates
 from gitbot.adapters.lazy_cluster import LazyCluster, LazyFollowedCluster
 from gitbot.adapters.snapshot_cluster import PublishedCluster
 from gitbot.adapters.webhooks import Webhooks
@@ -220,9 +223,12 @@ def open_shell(
         plan_apart=plan_problem_apart,
         clusters=workspace.settings.cluster_names,
         notifier=Webhooks(workspace.clock),
+        health=HealthGates(),
         zone=(own.time_zone if own is not None else None) or "UTC",
     )
-    guarded = GuardedLedgerStore(store=workspace.ledger, missing=lambda: missing_branch(shell))
+    guarded = GuardedLedgerStore(
+        store=workspace.ledger, missing=lambda: missing_branch(shell), counts=shell.ledger_counts
+    )
     return replace(shell, ledger_store=guarded)
 
 
@@ -247,6 +253,11 @@ def cluster_of(
 def ledger_here(root: Path) -> str:
     """What clusters call the ledger of the forge that the working tree names."""
     return ledger_name(forge_here(root)[0].remote)
+
+
+def post_notice(webhook: str, key: str, body: bytes) -> int:
+    """The HTTP status of a webhook's answer. Raises NoticeError."""
+    return Webhooks.post(webhook, key, body)
 
 
 def cluster_questions(
@@ -285,10 +296,9 @@ def open_workspace(
 ) -> Iterator[Workspace]:
     """Open the repository that `root` is a clone of, its forge and its ledger.
 
-    `as_person` signs commits, and on a local forge pull requests, with the name that Git has for
-    the person; otherwise gitbot acts for itself. `copy` is a repository to look at instead of the
-    forge, without pull requests. `forgiving` takes the newest configuration without errors. The
-    mirror is removed at the end. Raises UsageError, RepositoryError, InvalidInput (configuration).
+    `as_person` writes commits, and on a local forge pull requests, in the name that Git has for the
+    person, else in gitbot's. `copy`: a repository to look at instead of the forge, without pull
+    requests. `forgiving` takes the newest configuration without errors. Raises GitbotError.
     """
     clock = clock or SystemClock()
     here = _settings_despite(root) if forgiving else settings_here(root)
@@ -301,6 +311,7 @@ def open_workspace(
             folder / "mirror.git",
             name=name,
             email=email,
+            key=read_signing_key(os.environ),
             access=forge.access,
             only=(base_branch, "gitbot/*"),
         )

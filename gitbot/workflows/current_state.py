@@ -19,6 +19,7 @@ from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
 from gitbot.workflows.approval.base_history import check_history
 from gitbot.workflows.approval.read_approvals import Approvals, read_approvals
+from gitbot.workflows.core.closed_gates import closed_gate
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.core.stop_conditions import (
@@ -81,7 +82,8 @@ def read_current_state(
     approvals = read_approvals(shell, base, ledger)
     there = snapshot.of("VirtualMachineInstanceMigration")
     stop = why_nothing_starts(shell, ledger, anchor, migrations=there, ask_cluster=not unread)
-    view = base.view(snapshot, ledger, approvals.approved, now=now, stop=stop)
+    gate = "" if unread else closed_gate(shell, base, ledger, approvals.approved)
+    view = base.view(snapshot, ledger, approvals.approved, now=now, stop=stop, gate=gate)
     return CurrentState(
         base=base,
         ledger=ledger,

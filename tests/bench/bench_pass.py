@@ -31,6 +31,7 @@ GOAL_RECONCILE = 0.667  # at most 1.5 times `gitbot snapshot`
 PEER: tuple[str, ...] = ("snapshot", "-o", "/dev/null")
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("status",),
+    ("site", "--out", "../site"),
     ("get", "rules"),
     ("get", "nodes"),
     ("get", "vms"),

@@ -8,6 +8,7 @@ import pytest
 
 from gitbot.adapters.working_tree import ShippedTexts
 from gitbot.reports.html.page import html
+from tests.browser.accessibility import violations
 from tests.browser.chromium import Page, opened
 from tests.unit.reports.plans import HOLD, PLAN, move, vm
 from tests.unit.reports.test_diff import diff
@@ -68,6 +69,13 @@ def test_everything_can_be_read(report: Page, scheme: str) -> None:
         assert contrast(report, ink, on) >= 4.5, ink
     assert contrast(report, "svg .name", "header", "fill") >= 4.5
     assert len(report.screenshot()) > 10_000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_closed_to_nobody(report: Page, scheme: str) -> None:
+    report.scheme(scheme)
+    report.width(1280)
+    assert violations(report) == []
 
 
 @pytest.mark.parametrize("width", [1600, 1000, 380])

@@ -2,9 +2,9 @@
 
     GITBOT_LIVE_TOKEN=... python -m tests.contracts.live --forge gitea --address URL
 
-The token is of an administrator of a scratch server: the run makes accounts (alice, bob, ann, eve,
-rita) and a repository for each test, and leaves them there. It proves that a server keeps what
-gitbot relies on; gitbot itself needs no such rights.
+The token is of an administrator of a scratch server, on GitLab with the scope api: the run makes
+accounts (alice, bob, ann, eve, rita) and a repository for each test, and leaves them there. It
+proves that a server keeps what gitbot relies on; gitbot itself needs no such rights.
 """
 
 import argparse
@@ -21,7 +21,8 @@ SUITES = {
         "tests/contracts/test_forge.py",
         "tests/contracts/test_forge_says.py",
         "tests/forge/gitea/test_server.py",
-    )
+    ),
+    "gitlab": ("tests/contracts/test_forge.py", "-k", "live-gitlab"),
 }
 
 

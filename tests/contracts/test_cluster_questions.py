@@ -58,12 +58,22 @@ RULE = {
 }
 
 
+VIRTCTL = {
+    "apiGroups": ["subresources.kubevirt.io"],
+    "resources": ["virtualmachines/migrate"],
+    "verbs": ["update"],
+}
+EVICTS = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
+
+
 @pytest.mark.parametrize(
     ("admin", "edit", "found"),
     [
         ([RULE], [{**RULE, "verbs": ["get"]}], ("admin",)),
         ([RULE], [{**RULE, "verbs": ["*"]}], ("admin", "edit")),
         ([{**RULE, "apiGroups": ["apps"]}], None, ()),
+        ([VIRTCTL], [{**VIRTCTL, "resources": ["virtualmachines/start"]}], ("admin",)),
+        ([{**VIRTCTL, "resources": ["*/migrate"]}], [EVICTS], ("admin",)),
     ],
 )
 def test_roles_of_people_that_may_migrate_are_found(
@@ -78,6 +88,7 @@ def test_roles_of_people_that_may_migrate_are_found(
 
     with questions(tmp_path, answer) as (asked, _):
         assert asked.migrating_roles() == found
+        assert asked.evicting_roles() == (("edit",) if edit == [EVICTS] else ())
 
 
 def test_roles_that_the_account_may_not_read_are_unknown(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Every service behind a company's proxy, whose certificates only SSL_CERT_FILE makes trusted."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from gitbot.adapters.forges.forge_type import Connection
 from gitbot.adapters.forges.gitea.connect import open_gitea
 from gitbot.adapters.forges.github.connect import open_github
+from gitbot.adapters.forges.gitlab.connect import open_gitlab
 from gitbot.adapters.git import GitRepository
 from gitbot.adapters.kubernetes import KubernetesCluster
 from gitbot.adapters.prometheus import Prometheus
@@ -26,11 +27,12 @@ from tests.doubles.tiny_cluster import TestClock
 
 GITHUB, GITEA, CLUSTER = "github.company.test", "gitea.company.test", "cluster.company.test"
 PROMETHEUS, HOOKS = "prometheus.company.test", "hooks.company.test"
+GITLAB = "gitlab.company.test"
 
 
 def answer(seen: Seen) -> Reply | None:
-    """As Gitea, Prometheus and the receiver of a webhook answer."""
-    if seen.path.startswith("/api/v1/repos/"):
+    """As Gitea, GitLab, Prometheus and the receiver of a webhook answer."""
+    if seen.path.startswith(("/api/v1/repos/", "/api/v4/projects/")):
         return Reply(body=[])
     if seen.path == "/api/v1/query":
         sample = {"metric": {"node": "a"}, "value": [NOW, "0.5"]}
@@ -56,7 +58,7 @@ def proxy(
         monkeypatch.delenv(name, raising=False)
     with ScriptedServer(answer) as other:
         address = other.url.removeprefix("http://")
-        servers = dict.fromkeys((GITEA, CLUSTER, PROMETHEUS, HOOKS), address)
+        servers = dict.fromkeys((GITEA, GITLAB, CLUSTER, PROMETHEUS, HOOKS), address)
         servers[GITHUB] = scene.server.url.removeprefix("http://")
         with InspectingProxy(tmp_path, servers) as made:
             monkeypatch.setenv("HTTPS_PROXY", made.url)
@@ -100,6 +102,17 @@ def gitea(clock: TestClock) -> Connection:
     )
 
 
+def gitlab(clock: TestClock) -> Connection:
+    return open_gitlab(
+        address=f"https://{GITLAB}",
+        named="acme/site/placement",
+        origin="",
+        base_branch="main",
+        clock=clock,
+        environment={"GITBOT_GITLAB_TOKEN": "secret"},
+    )
+
+
 def cluster(folder: Path) -> KubernetesCluster:
     path = write_kubeconfig(folder / "kubeconfig", server=f"https://{CLUSTER}", context="prod")
     return KubernetesCluster(kubeconfig=str(path))
@@ -126,9 +139,12 @@ def test_git(scene: Scene, trusted: InspectingProxy, tmp_path: Path) -> None:
     assert set(trusted.asked) == {GITHUB}
 
 
-def test_gitea(trusted: InspectingProxy) -> None:
-    assert pulls(gitea(TestClock()), TestClock()) == []
-    assert set(trusted.asked) == {GITEA}
+@pytest.mark.parametrize(("kind", "host"), [(gitea, GITEA), (gitlab, GITLAB)])
+def test_a_server_of_ones_own(
+    trusted: InspectingProxy, kind: Callable[[TestClock], Connection], host: str
+) -> None:
+    assert pulls(kind(TestClock()), TestClock()) == []
+    assert set(trusted.asked) == {host}
 
 
 def test_the_cluster(trusted: InspectingProxy, tmp_path: Path) -> None:
@@ -183,6 +199,7 @@ def test_a_certificate_that_nobody_vouches_for_is_named_at_once(
     for ask, error in (
         (lambda: pulls(github(scene, clock), clock), ForgeError),
         (lambda: pulls(gitea(clock), clock), ForgeError),
+        (lambda: pulls(gitlab(clock), clock), ForgeError),
         (
             lambda: GitRepository.clone(opened.remote, tmp_path / "m", access=opened.access),
             RepositoryError,

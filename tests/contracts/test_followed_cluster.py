@@ -26,8 +26,10 @@ from gitbot.adapters.kubernetes import (
 from gitbot.adapters.kubernetes import unfinished_migrations as module
 from gitbot.adapters.kubernetes.cluster_view import FRESH, ClusterView, _version
 from gitbot.adapters.kubernetes.kind_stream import Marker
+from gitbot.adapters.kubernetes.named_revisions import MOST
 from gitbot.adapters.kubernetes.unfinished_migrations import unfinished_migrations
 from gitbot.errors import SnapshotError
+from gitbot.kubernetes.objects import name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.simulation import building
 from gitbot.simulation.http import ApiServer, write_kubeconfig
@@ -100,6 +102,68 @@ def followed_by(file: str, *, at_once: bool = True) -> Iterator[Followed]:
 
 
 # The same snapshot as a fresh list
+
+
+def _machine(name: str, revision: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": name, "namespace": "apps"},
+        "spec": {
+            "runStrategy": "Halted",
+            "instancetype": {"name": "large", "revisionName": revision},
+            "template": {"spec": {"domain": {"devices": {}}}},
+        },
+    }
+
+
+def _revision(name: str, data: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "apps"}
+    return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": metadata} | {
+        "revision": 0,
+        "data": data,
+    }
+
+
+STORED = {
+    "apiVersion": "instancetype.kubevirt.io/v1beta1",
+    "kind": "VirtualMachineClusterInstancetype",
+    "spec": {"cpu": {"guest": 1}, "memory": {"guest": "1Gi"}},
+}
+
+
+@pytest.mark.parametrize("count", [2, MOST + 5])
+def test_revisions_without_labels_are_read_by_name(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, Any]] = []
+    read = Transport.read
+
+    def counted(self: Transport, path: str, query: Any = None, **more: Any) -> Any:
+        if "controllerrevisions" in path:
+            asked.append((path, query))
+        return read(self, path, query, **more)
+
+    cluster = small_cluster()
+    names = [f"r{number:02}" for number in range(count)]
+    cluster.load([_revision("web-5c", {"spec": {"template": []}}), _revision("db-1", [1])])
+    cluster.load([_revision(name, STORED) for name in names])
+    cluster.load([_machine(f"vm-{name}", name) for name in names])
+    cluster.load([_machine("vm-x", "r99,metadata.name=x"), _machine("vm-y", "web-5c")])
+    with ApiServer(cluster) as face, following(face.url, tmp_path) as followed:
+        assert followed.shows_what_a_list_shows()
+        monkeypatch.setattr(Transport, "read", counted)
+        followed.view.look()
+        assert asked == []  # they never change
+        cluster.load([_revision("late", STORED), _machine("vm-late", "late")])
+        followed.now[0] += 1  # or the last look would be new enough
+        followed.view.distrust("VirtualMachine")
+        found = followed.view.look().of("ControllerRevision")
+        assert [name_of(item).name for item in found] == ["late", *names]
+        assert [path for path, _ in asked] == ["/apis/apps/v1/namespaces/apps/controllerrevisions"]
+        asked.clear()
+        followed.listing.snapshot()
+        assert len(asked) == (2 if count > MOST else 1 + count + 2)  # and late, and vm-y's
 
 
 def _change(draw: random.Random, cluster: SimulatedCluster, number: int) -> None:
@@ -501,6 +565,24 @@ def test_port_reads_what_an_effect_rests_on(tmp_path: Path) -> None:
         assert port.get_node("n9") is None
         assert port.pods_on("n1") == tuple(snapshot.of("Pod"))
         assert port.pods_on("n2") == port.migrations_seen() == ()
+
+
+def test_port_counts_what_the_server_counts_its_streams_too(tmp_path: Path) -> None:
+    with api() as server, port_of(server, tmp_path) as port:
+        port.snapshot()
+        listed = port.traffic
+        server.put(_node("n3"))
+        eventually(lambda: len(port.snapshot().of("Node")) == 3)
+
+        def is_counted() -> bool:
+            traffic = port.traffic
+            return (traffic.sent, traffic.received) == (
+                server.requests.total(),
+                server.sent.total(),
+            )
+
+        eventually(is_counted)
+        assert port.traffic.received > listed.received > 0
 
 
 @pytest.mark.parametrize("printed", [True, False])

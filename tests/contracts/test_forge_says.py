@@ -29,7 +29,15 @@ from gitbot.ports.forge import (
     Forge,
 )
 from gitbot.ports.repository import Repository
-from tests.contracts.forges import NAME, REAL, StepClock, gitea_stage
+from tests.contracts.forges import (
+    DEEP,
+    DEVELOPER,
+    NAME,
+    REAL,
+    StepClock,
+    gitea_stage,
+    gitlab_scene,
+)
 from tests.doubles import people
 from tests.doubles.forge import MemoryForge
 from tests.doubles.github import GitHub, Server
@@ -43,7 +51,7 @@ RIGHTS = {
     "checks": "write",
     "statuses": "write",
 }
-KINDS = ("local", "memory", "app", "job", "person", REAL)
+KINDS = ("local", "memory", "app", "job", "person", "gitlab", REAL)
 WITH_CHECKS = ("local", "memory", "app", "job")
 
 
@@ -78,6 +86,7 @@ def scene(request: pytest.FixtureRequest, tmp_path: Path, key: tuple[str, str]) 
     makers = {
         "local": lambda: _local(tmp_path),
         "memory": lambda: _memory(tmp_path),
+        "gitlab": lambda: _gitlab(tmp_path),
         "gitea": lambda: _gitea(request.getfixturevalue("gitea"), tmp_path),
     }
     kind = request.param
@@ -148,6 +157,23 @@ def _gitea(server: Gitea, folder: Path) -> Iterator[Scene]:
             say=say,
             make_reader=make_reader,
             settled=made.settled,
+        )
+
+
+@contextmanager
+def _gitlab(folder: Path) -> Iterator[Scene]:
+    with gitlab_scene(folder) as (service, made):
+        service.add_member(DEEP, "ann", DEVELOPER)
+        where = f"/projects/{DEEP.replace('/', '%2F')}/merge_requests/1/notes"
+
+        def say(who: str, body: str) -> int:
+            return int(service.ask(who, "POST", where, {"body": body})["id"])
+
+        yield Scene(
+            forge=made.forge,
+            repository=made.repository,
+            say=say,
+            make_reader=lambda who: service.add_member(DEEP, who, 20),  # GitLab's Reporter
         )
 
 
@@ -257,7 +283,7 @@ def test_annotations_are_kept_however_many(scene: Scene) -> None:
     assert (found.state, found.annotations) == (CheckState.SUCCESS, ())
 
 
-@pytest.mark.parametrize("scene", ["person", REAL], indirect=True)
+@pytest.mark.parametrize("scene", ["person", "gitlab", REAL], indirect=True)
 def test_a_personal_token_writes_statuses_instead(scene: Scene) -> None:
     commit = head(scene)
     scene.forge.set_check(commit, check(CheckState.FAILURE, "t" * 300, note(1)))

@@ -13,8 +13,9 @@ import pytest
 
 from gitbot.adapters.kubernetes import KubernetesCluster, MetricsApi, Transport
 from gitbot.adapters.load_file import LoadFile
-from gitbot.adapters.prometheus import PRESETS, Prometheus
-from gitbot.model.cluster.load import METRICS, ClusterLoad
+from gitbot.adapters.prometheus import DIRTY_RATE, PRESETS, Prometheus
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.cluster.load import METRICS, ClusterLoad, DirtyRate, fresh
 from gitbot.ports.load import LoadSource
 from gitbot.simulation.http import kubeconfig_text
 from gitbot.snapshot import from_objects
@@ -96,6 +97,27 @@ def test_a_source_gives_the_values_with_source_and_time(source: LoadSource) -> N
     assert all(value.source and value.metric in METRICS for value in load.values)
     assert list(load.values) == sorted(load.values)
     assert source.read(SNAPSHOT) == load
+
+
+def test_prometheus_gives_the_dirty_rates_of_vms() -> None:
+    samples = [
+        ({"namespace": "shop", "name": "db"}, "73400320.5"),
+        ({"namespace": "shop", "name": "web"}, "NaN"),
+        ({"namespace": "shop", "name": "big"}, "1e300"),
+        ({"namespace": "shop"}, "1"),
+    ]
+
+    def answer(seen: Seen) -> Reply:
+        found = samples if seen.query["query"] == DIRTY_RATE else []
+        result = [{"metric": labels, "value": [NOW - 9.5, text]} for labels, text in found]
+        return Reply(body={"status": "success", "data": {"result": result}})
+
+    with serving(answer) as server:
+        load = Prometheus(server.url).read(SNAPSHOT)
+    rate = DirtyRate(vm=NamespacedName(namespace="shop", name="db"), rate=73400320, time=NOW - 10)
+    assert load.dirty == (rate,)
+    assert fresh(load, now=NOW, nodes=("a", "b")).dirty == (rate,)
+    assert fresh(load, now=NOW + 1791, nodes=("a", "b")).dirty == ()
 
 
 @contextmanager

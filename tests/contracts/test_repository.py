@@ -497,6 +497,15 @@ def test_only_the_branches_that_are_named_are_mirrored(
     assert fresh.resolve(person) == person
 
 
+def test_a_pack_with_two_names_counts_once(tmp_path: Path) -> None:
+    packs = tmp_path / "objects" / "pack"
+    packs.mkdir(parents=True)
+    (packs / "tmp_pack_1").write_bytes(b"1234")
+    (packs / "pack-1.pack").hardlink_to(packs / "tmp_pack_1")
+    (packs / "pack-2.pack").write_bytes(b"12")
+    assert bounded_command.size_of_packs(tmp_path) == 6
+
+
 @pytest.mark.parametrize("look", [0.25, 0.001])
 def test_a_pull_request_that_brings_too_much_is_refused_and_leaves_nothing(
     repository: GitRepository,

@@ -1,5 +1,6 @@
 """A namespace whose RoleBinding is removed while a VM of it moves: it alone waits."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.controlplane import account
 from tests.controlplane.desk import Desk
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.kubevirt.connection import Connection, path_of
+from tests.controlplane.kubevirt.controllers import QUICK
 from tests.controlplane.kubevirt.installation import KubeVirt, put
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.vms import Vms
@@ -26,6 +28,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 EVERYWHERE = f"{RBAC}/clusterrolebindings/gitbot-mover"
 DENIED = "virtualmachineinstancemigrations.kubevirt.io"
 SHOP, BANK = "shop", "bank"
+SLOW = replace(QUICK, copy_minimum=5)  # a migration still runs when a pass of a second ends
 BINDING: dict[str, Any] = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "RoleBinding",
@@ -94,7 +97,7 @@ def test_its_namespace_alone_waits_until_the_right_is_given_back(
     shop, bank = Vms(admin, SHOP), Vms(admin, BANK)
     kubelets.start()
     try:
-        with KubeVirt(admin):
+        with KubeVirt(admin, dials=SLOW):
             kubelets.add(node("w1"), node("w2"))
             for space in (SHOP, BANK):
                 open_namespace(admin, space)

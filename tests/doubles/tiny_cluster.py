@@ -9,7 +9,7 @@ from gitbot.errors import ClusterRefused, NotSent, OutcomeUnknown
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.ports.cluster import Gate, no_gate
+from gitbot.ports.cluster import ClusterTraffic, Gate, no_gate
 from tests.doubles.tiny_objects import HOST, tiny_instance, tiny_migration, tiny_node
 
 NOW = 1_800_000_000
@@ -62,6 +62,7 @@ class TinyCluster:
     """
 
     name = "prod"
+    traffic = ClusterTraffic()
 
     def __init__(
         self, clock: TestClock, *, nodes: Mapping[str, str], vms: Mapping[str, str]

@@ -7,7 +7,7 @@ import pytest
 
 from gitbot.execution.executor_types import Terms
 from gitbot.execution.request_records import fold_requests
-from gitbot.execution.starts import BACK_OFF
+from gitbot.execution.start_waits import BACK_OFF
 from gitbot.kubernetes.objects import labels_of
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.policy import read_policies

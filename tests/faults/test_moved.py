@@ -10,6 +10,7 @@ from gitbot.execution.cluster_facts import LEDGER
 from gitbot.model.ledger.events import ClusterIdentified
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import RequestId
+from gitbot.ports.ledger import LedgerCounts
 from gitbot.workflows.apply import apply, resume
 from gitbot.workflows.ask import status, verified
 from gitbot.workflows.core.context import RunContext
@@ -249,6 +250,11 @@ def test_a_branch_that_another_process_has_just_made_is_a_lost_race() -> None:
     )
     with pytest.raises(ConflictError):
         guarded.append(Ledger(), lines[:1], {})  # type: ignore[arg-type]
+    assert guarded.counts == LedgerCounts(lost_races=1)
+    again = lines[-1].replace(seq=0, previous="")
+    grown = guarded.append(guarded.read(), (again,), {})  # type: ignore[arg-type]
+    assert guarded.append(grown, (), {}) == grown
+    assert guarded.counts == LedgerCounts(appends=1, lost_races=1)
 
 
 def test_what_another_gitbot_created_stops_no_ledger_with_lines() -> None:

@@ -15,7 +15,7 @@ from gitbot.errors import (
     OutcomeUnknown,
 )
 from gitbot.execution.executor_types import Terms
-from gitbot.execution.starts import LONGEST_BACK_OFF
+from gitbot.execution.start_waits import LONGEST_BACK_OFF
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.problem import Freeze

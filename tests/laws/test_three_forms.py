@@ -17,6 +17,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, name_of
 from gitbot.model.cluster.pod import Pod
 from gitbot.snapshot import read_snapshot
+from tests.scheduling.comparison import NO_VM
 from tests.scheduling.scenarios import scenario
 from tests.scheduling.vectors import recorded
 
@@ -26,7 +27,7 @@ GROUPS = 10
 
 
 def world_of(objects: list[Object]) -> World:
-    items = {"apiVersion": "v1", "kind": "List", "items": objects}
+    items = {"apiVersion": "v1", "kind": "List", "items": [*objects, NO_VM]}
     return World.of(read_snapshot([("objects.json", json.dumps(items).encode())], 0))
 
 

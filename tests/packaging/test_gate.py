@@ -1,17 +1,19 @@
 """The gate counts coverage; a person's `make test` runs the same tests without counting."""
 
+import json
 import re
+import subprocess
 from pathlib import Path
 
-from tests.tiers import TIERS, Tier, as_asked, execute, pytest
+from tests.tiers import COUNTS, TIERS, Tier, as_asked, execute, pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 (FAST,) = (tier for tier in TIERS if tier.name == "fast")
 
 
 def counts(tier: Tier) -> bool:
-    rooms, rest, report = tier.commands
-    return "--cov" in rooms and "--cov" not in rest and report[1:] == ("report", "--format=total")
+    rooms, rest, judged = tier.commands
+    return "slipcover" in rooms and "slipcover" not in rest and "--merge" in judged
 
 
 def test_the_gate_counts_coverage() -> None:
@@ -21,11 +23,22 @@ def test_the_gate_counts_coverage() -> None:
     assert counts(as_asked(FAST, require="fast", data=""))
 
 
+def test_too_little_coverage_fails(tmp_path: Path) -> None:
+    summary = {"covered_lines": 849, "missing_lines": 151, "percent_covered": 84.9}
+    for name, percent, code in (("less.json", 84.9, 2), ("enough.json", 85.0, 0)):
+        counts = {"files": {}, "summary": {**summary, "percent_covered": percent}}
+        (tmp_path / name).write_text(json.dumps(counts), "utf-8")
+        place = str(tmp_path / name)
+        command = [place if word == COUNTS else word for word in FAST.counted[-1]]
+        ended = subprocess.run(command, cwd=ROOT, check=False, capture_output=True)
+        assert ended.returncode == code
+
+
 def test_without_it_the_same_tests_run() -> None:
     (plain,) = as_asked(FAST, require="", data="").commands
     rooms, rest, _ = as_asked(FAST, require="all", data="").commands
-    folder = rooms[len(plain)]
-    assert [word for word in rooms if not word.startswith("--cov")] == [*plain, folder]
+    folder = rooms[-1]
+    assert rooms[-len(plain) :] == (*plain[1:], folder)
     assert rest == (*plain, f"--ignore={folder}")
 
 

@@ -1,6 +1,7 @@
 """The house stays light: a bound for each room, in lines, and one for a function.
 
-A bound may fall freely. It rises only with an ADR that says what the lines buy.
+A bound may fall freely. It rises only with its row in docs/adr/0018-the-field.md, and the commit
+says what the lines buy.
 """
 
 import ast
@@ -11,30 +12,30 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 9_765,
-    "audit": 2_274,
-    "calendar": 1_755,
-    "cli": 9_803,
-    "constraints": 11_934,
+    "adapters": 11_348,
+    "audit": 2_289,
+    "calendar": 1_787,
+    "cli": 10_069,
+    "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,
-    "execution": 3_726,
-    "intents": 6_029,
-    "kubernetes": 536,
-    "kubevirt": 3_488,
-    "model": 3_786,
-    "planner": 8_290,
-    "policy": 4_100,
-    "ports": 640,
-    "published": 2_197,
+    "execution": 3_811,
+    "intents": 6_222,
+    "kubernetes": 538,
+    "kubevirt": 3_515,
+    "model": 3_910,
+    "planner": 8_416,
+    "policy": 4_097,
+    "ports": 665,
+    "published": 2_366,
     "rendering": 347,
-    "reports": 3_564,
+    "reports": 4_449,
     "service": 236,
-    "settings": 1_142,
-    "simulation": 9_019,
-    "snapshot": 2_676,
-    "wiring": 1_273,
-    "workflows": 17_164,
+    "settings": 1_209,
+    "simulation": 8_913,
+    "snapshot": 2_778,
+    "wiring": 1_290,
+    "workflows": 18_386,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

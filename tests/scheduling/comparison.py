@@ -15,11 +15,19 @@ from gitbot.published import encoded, explanation_document
 from gitbot.snapshot import read_snapshot
 
 Object = dict[str, Any]
+NO_VM: Object = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "VirtualMachineInstance",
+    "metadata": {"name": "not-started", "namespace": "default", "uid": "not-started"},
+    "spec": {"domain": {}},
+    "status": {"phase": "Pending"},
+}
+"""Beside launcher pods whose VMIs nobody needs: files without any VMI are refused."""
 
 
 def explainer_of(objects: list[Object], judged: list[Object]) -> Explainer:
     """As `gitbot explain --snapshot` reads a List of these objects; judged pods wait in it."""
-    items = {"apiVersion": "v1", "kind": "List", "items": [*objects, *judged]}
+    items = {"apiVersion": "v1", "kind": "List", "items": [*objects, *judged, NO_VM]}
     read = read_snapshot([("objects.json", json.dumps(items).encode())], 0)
     return Explainer(replace(read, missing_kinds=()))  # the objects are all that the cluster has
 

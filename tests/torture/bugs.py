@@ -7,6 +7,7 @@ from tests.torture.seeded import HISTORIES, Bug, report
 SENDING, FENCE = "execution/terminate.py", "execution/claims.py"
 OBSERVE, ENDINGS = "execution/observe.py", "execution/terminate.py"
 STARTS, NODES, ACCEPT = "execution/starts.py", "execution/nodes.py", "execution/admit_plans.py"
+TRIALS = "execution/start_trials.py"
 REQUESTS, STEPS = "execution/request_records.py", "execution/next_steps.py"
 RUN, EFFECTS = "workflows/apply/run.py", "workflows/apply/effects.py"
 TICKETS, BELIEF = "workflows/apply/held_claims.py", "workflows/apply/snapshot_sanity.py"
@@ -113,9 +114,9 @@ BUGS = (
         "request is None or record is None or request.cancelled",
         "request is None or record is None"),
     # I4, I6: rules and limits
-    bug("I4", "rules are not asked", "execution/starts.py",
+    bug("I4", "rules are not asked", TRIALS,
         "    wanted = tuple(moves)\n", "    wanted = tuple(moves)\n    return ()\n"),
-    bug("I4", "pods that are about to leave stay", STARTS,
+    bug("I4", "pods that are about to leave stay", TRIALS,
         "at_once=True)", "at_once=False)", "tests/unit/execution/test_trial.py"),
     bug("I4", "a target pod without a node is not judged", STARTS,
         "        if item.runs\n", "        if False\n", "tests/unit/execution/test_starts.py"),
@@ -142,7 +143,9 @@ BUGS = (
     bug("I5", "a window that is closed after the acceptance stays open", APPROVALS,
         "        if terms is None or only or (terms.void and started):\n",
         "        if terms is None or only or begun.accepted(approval.digest):\n"),
-    bug("I5", "broken files stop nothing", STARTS,
+    bug("I5", "a closed health gate stops nothing", "execution/start_waits.py",
+        ", gate=draft.gate)", ")", NODE_TESTS),
+    bug("I5", "broken files stop nothing", "execution/start_waits.py",
         "approved.terms.pause_reason or stopped or _node_gate",
         "approved.terms.pause_reason or _node_gate"),
     bug("I5", "what broken files stop is not asked", "workflows/core/revision_engine.py",
@@ -274,8 +277,11 @@ BUGS = (
         "run.journal.ledger.head != head\n",
         "            older = False\n", FOUND),
     bug("I14", "cordons stay after a cancel", NODES,
-        "    return bool(record.cancelled) or (_must(approved).removed and record.finished)",
+        "    return bool(record.cancelled) or (_must(approved).removed and not left)",
         "    return False"),
+    bug("I14", "a cordon without moves stays for good", BEGUN,
+        "            if drain in known or not away:\n", "            if True:\n",
+        "tests/unit/workflows/test_empty_nodes.py"),
     bug("I14", "a failed drain gives its node back", NODES,
         "    if not node.cordoned_by_gitbot:\n        mark", "    if True:\n        mark",
         NODE_TESTS),
@@ -306,7 +312,8 @@ BUGS = (
         GIT_TESTS),
     # I19: everything ends
     bug("I19", "lapsed approvals are forgotten", BEGUN,
-        "        return tuple(found)\n\n    def _entered", "        return ()\n\n    def _entered"),
+        "        return tuple(found)\n\n    def without_moves",
+        "        return ()\n\n    def without_moves"),
     bug("I19", "nothing expires", ENDINGS,
         "    if next_start(view, approved, move, request) is None:\n", "    if False:\n"),
     bug("I19", "a cancel ends nothing", ENDINGS,

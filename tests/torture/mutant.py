@@ -220,7 +220,7 @@ def main(path: str, place: str, way: str, *tests: str) -> int:
     wanted = (int(place), int(way))
     (mutant,) = (item for item in mutants(path) if (item.place, item.way) == wanted)
     sys.meta_path.insert(0, Instead(mutant))
-    options = ["-x", "-q", "-n0", "--no-cov", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    options = ["-x", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly"]
     return int(pytest.main([*options, *tests])) if tests else 0
 
 

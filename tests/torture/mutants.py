@@ -277,7 +277,7 @@ def main(names: Sequence[str]) -> int:
     asked = Asked(names or _paths())
     tests = TESTS if not names or any(name.startswith(ROOMS) for name in names) else ()
     alone = [path for room, path in ALONE.items() if not names or room in " ".join(names)]
-    options = ["-x", "-q", "-s", "-n0", "--no-cov", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    options = ["-x", "-q", "-s", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly"]
     code = pytest.main([*options, "-m", TIER, *tests, *alone], plugins=[asked])
     return 1 if asked.left else int(code)
 

@@ -19,7 +19,7 @@ from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import KnownEvent
 from gitbot.model.ledger.ledger import Ledger
-from gitbot.ports.cluster import Gate, no_gate
+from gitbot.ports.cluster import ClusterTraffic, Gate, no_gate
 from gitbot.ports.forge import (
     CheckRun,
     ForgeCapabilities,
@@ -54,6 +54,7 @@ class ClusterPort:
     witness: Witness
     anchored: bool
     name: str = "prod"
+    traffic: ClusterTraffic = field(default_factory=ClusterTraffic)
 
     def _look(self, how: str) -> Look:
         look = self.world.look()

@@ -77,7 +77,7 @@ def _found_by(bug: Bug, folder: str) -> str:
         code, said = _python(folder, "-m", "tests.torture.histories", "--seeds", "400", "--first")
         return said.strip().splitlines()[-1] if code == 1 else ""
     if bug.tests:
-        arguments = ("-m", "pytest", "-q", "-x", "-n0", "--no-cov", "-p", "no:cacheprovider")
+        arguments = ("-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider")
         code, said = _python(folder, *arguments, "-p", "no:randomly", *bug.tests.split())
         failed = [line for line in said.splitlines() if line.startswith("FAILED ")]
         return failed[0].split()[1] if code == 1 and failed else ""

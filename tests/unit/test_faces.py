@@ -15,10 +15,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = {
     "adapters": (
-        "clock forges.forge_type forges.gitea forges.github forges.local forges.local.forge git "
-        "hidden_secrets kubernetes kustomize lazy_cluster load_file progress_bar prometheus "
-        "sandbox.policy_runner sandbox.seccomp sandbox.worker_process signals snapshot_cluster "
-        "webhooks working_tree"
+        "clock forges.forge_type forges.gitea forges.github forges.gitlab forges.local "
+        "forges.local.forge git "
+        "health_gates hidden_secrets kubernetes kustomize lazy_cluster load_file progress_bar "
+        "prometheus sandbox.policy_runner sandbox.seccomp sandbox.worker_process signals "
+        "snapshot_cluster webhooks working_tree"
     ),
     "audit": "",
     "calendar": "",
@@ -29,7 +30,8 @@ ROOMS = {
         "replay.replay "
         "rules.broken_terms rules.companions "
         "rules.contradiction rules.domains rules.imbalance rules.load_relief rules.placement_rule "
-        "rules.rule_parts rules.vm_spec_rules rules.worsening rules.zone_anti_affinity "
+        "rules.rule_parts rules.unread_rule rules.vm_spec_rules rules.worsening "
+        "rules.zone_anti_affinity "
         "scheduler.cluster_facts scheduler.filters.node_unschedulable scheduler.profiles "
         "scheduler.verdicts scheduler.versions scheduler.world"
     ),
@@ -47,10 +49,10 @@ ROOMS = {
         "workload_updates"
     ),
     "model": (
-        "caches cluster.cluster cluster.columns cluster.load cluster.node cluster.opt_out "
-        "cluster.pod cluster.resource_requests cluster.scheduler_profile cluster.scheduling "
-        "grouping ledger.effect_id ledger.event_parts ledger.events ledger.ledger "
-        "ledger.owner_approval ledger.request_id plan.constraint plan.diagnosis "
+        "caches cluster.cluster cluster.columns cluster.free_memory cluster.load cluster.node "
+        "cluster.opt_out cluster.pod cluster.resource_requests cluster.scheduler_profile "
+        "cluster.scheduling grouping ledger.effect_id ledger.event_parts ledger.events "
+        "ledger.ledger ledger.owner_approval ledger.request_id plan.constraint plan.diagnosis "
         "plan.findings plan.lead plan.plan plan.problem progress struct lazy_fields text.canonical "
         "text.decoding text.instants text.names text.wording"
     ),
@@ -59,7 +61,7 @@ ROOMS = {
     "ports": "clock cluster forge idempotence ledger load notices repository",
     "published": "ledger_lines",
     "rendering": "",
-    "reports": "escape html.page",
+    "reports": "escape html.page site",
     "service": "",
     "settings": "",
     "simulation": "",
@@ -68,8 +70,8 @@ ROOMS = {
     "workflows": (
         "apply ask audit author check comments core.base_branch core.beside core.context "
         "core.folder_reading core.judged_plan core.plan_verdict core.published_snapshots "
-        "core.revision core.rights ledger.adopt ledger.anchor ledger.guarded_store "
-        "ledger.request_history propose simulate watch"
+        "core.revision core.rights core.window_standing ledger.adopt ledger.anchor "
+        "ledger.guarded_store ledger.request_history propose simulate watch"
     ),
 }
 FACES = frozenset(

@@ -17,8 +17,11 @@ from gitbot.adapters.git.process import (
 )
 from gitbot.adapters.git.ref_state import RefState, move_ref, tip_of
 from gitbot.adapters.git.repository import GitRepository
+from gitbot.adapters.git.signing import SIGNING_EMAIL, SIGNING_KEY_FILE, read_signing_key
 
 __all__ = [
+    "SIGNING_EMAIL",
+    "SIGNING_KEY_FILE",
     "Access",
     "Git",
     "GitLedgerStore",
@@ -35,6 +38,7 @@ __all__ = [
     "move_ref",
     "no_access",
     "read_ledger",
+    "read_signing_key",
     "remote_address",
     "tip_of",
 ]

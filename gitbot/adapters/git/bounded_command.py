@@ -77,12 +77,13 @@ def read_within(process: subprocess.Popen[bytes], limit: int, seconds: int) -> b
 
 def size_of_packs(directory: Path) -> int:
     """The bytes of a bare repository's packs, including unfinished ones."""
-    total = 0
+    sizes = dict[int, int]()  # by inode: Git links a finished pack before it removes the old name
     with suppress(FileNotFoundError), os.scandir(directory / "objects" / "pack") as entries:
         for entry in entries:
             with suppress(FileNotFoundError):  # an unfinished one was renamed just now
-                total += entry.stat().st_size
-    return total
+                found = entry.stat()
+                sizes[found.st_ino] = found.st_size
+    return sum(sizes.values())
 
 
 def _end(process: subprocess.Popen[bytes], directory: Path) -> None:

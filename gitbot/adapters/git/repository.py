@@ -19,6 +19,7 @@ from gitbot.adapters.git.objects import (
     write_tree,
 )
 from gitbot.adapters.git.process import Access, Git, address_of, check_ref, is_commit_id, no_access
+from gitbot.adapters.git.signing import SIGNING_KEY_FILE, SigningKey, sign_commit
 from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 from gitbot.model.text.names import OWN_AUTHOR
 from gitbot.ports.repository import Commit
@@ -30,27 +31,40 @@ _ALL_PULLS = 512 * 1024 * 1024  # bytes of unreferenced heads before they are dr
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
 _WRITE = "give gitbot's account write permission on the contents of the repository"
+_SIGN = (
+    f"if its rules ask for signed commits, set {SIGNING_KEY_FILE}: docs/running.md#signed-commits"
+)
 _RULES = "its rules or hooks forbid it: let gitbot's account push gitbot/**"
 _IN_WAY = "rename or delete the branch in its way"
 _LOCKED = "run again; if nobody pushes, remove the .lock that a killed Git left in the remote"
 _DISK = "the remote cannot store it: see its free space, and who may write its folder"
+# GitHub's words; Gitea's, where it finds them: 1.26 says the last ones
+_UNSIGNED = re.compile("(?i)verified signatures|unverified commit|internal server error")
 _DENIED = re.compile(r"(?i)\b403\b|denied|not granted|not permitted")
 
 
 class GitRepository:
     """Branches of one remote, mirrored into gitbot's own bare repository.
 
-    `name` and `email` sign gitbot's commits. The directory may be deleted at any time: it contains
-    nothing that the remote does not have.
+    `name` and `email` are on gitbot's commits, and `key` signs them. The directory may be deleted
+    at any time: it contains nothing that the remote does not have.
     """
 
     def __init__(
-        self, git: Git, *, remote: str, name: str, email: str, only: Sequence[str] = ()
+        self,
+        git: Git,
+        *,
+        remote: str,
+        name: str,
+        email: str,
+        only: Sequence[str] = (),
+        key: SigningKey | None = None,
     ) -> None:
         self._git = git
+        self._key = key
         self._remote = remote
         self._branches = Branches(git, remote, only)
-        self._identity = {"name": name, "email": email}
+        self._identity = {"name": name, "email": (key.email if key else "") or email}
         self._pulled = 0  # bytes of pull request heads
         self._refs: dict[str, str] = {}  # full ref name to commit id, as of the last fetch or push
         self._trees: dict[
@@ -73,6 +87,7 @@ class GitRepository:
         email: str = "gitbot@placement.gitbot.dev",
         access: Callable[[], Access] = no_access,
         only: Sequence[str] = (),
+        key: SigningKey | None = None,
     ) -> GitRepository:
         """Create or reuse the bare mirror in `directory`, and fetch. `remote`: path or URL.
 
@@ -87,7 +102,7 @@ class GitRepository:
             (directory / MIRROR).touch()
         address, access = address_of(remote, access)
         git = Git(directory, access=access)
-        repository = cls(git, remote=address, name=name, email=email, only=only)
+        repository = cls(git, remote=address, name=name, email=email, only=only, key=key)
         repository.fetch()
         return repository
 
@@ -282,6 +297,8 @@ class GitRepository:
         commit = commit_tree(
             self._git, tree, parents=parents, message=message, time=time, **self._identity
         )
+        if self._key is not None:
+            commit = sign_commit(self._git, commit, self._key)
         self._push(branch, commit, expected)
         return commit
 
@@ -330,6 +347,7 @@ class GitRepository:
         if code != 0 and self._branches.tip(ref) != (commit or None):
             if "[remote rejected]" in said and "cannot lock ref" not in said:
                 hint = _DISK if "unpack" in said else _RULES
+                hint = _SIGN if _UNSIGNED.search(said) else hint
                 raise RepositoryError(f"the remote refuses to change {branch}: {said}", hint=hint)
             if "exists; cannot create" in said:
                 raise RepositoryError(f"{branch} cannot be made: {said}", hint=_IN_WAY)

@@ -7,6 +7,7 @@ OpenAPI document of kubevirt.io, which every account may read. It creates nothin
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +62,10 @@ MOVE = tuple(
     Right(group="kubevirt.io", resource=RESOURCES[_MIGRATION].plural, verb=verb)
     for verb in ("create", "delete")
 )
+MIGRATE_VM = Right(
+    group="subresources.kubevirt.io", resource="virtualmachines/migrate", verb="update"
+)
+EVICT = Right(group="", resource="pods/eviction", verb="create")
 PATCH_NODES = Right(group="", resource="nodes", verb="patch")
 NEVER_USED = (
     Right(group="", resource="secrets", verb="get"),
@@ -112,11 +117,21 @@ class ClusterQuestions:
         """The roles that people get in namespaces (admin, edit) and that may create migrations.
 
         KubeVirt gives that right by ClusterRole kubevirt.io:migrate alone, which a label adds to
-        these; older ones gave it by kubevirt.io:admin (pkg/virt-operator/resource/generate/rbac).
+        these; before 1.5 it gave it by kubevirt.io:admin and kubevirt.io:edit
+        (pkg/virt-operator/resource/generate/rbac). `virtctl migrate` uses the subresource, for
+        which virt-api creates the migration.
         """
-        return tuple(name for name in _ROLES_OF_PEOPLE if self._migrates(name))
+        return self._granting(MOVE[0], MIGRATE_VM)
 
-    def _migrates(self, role: str) -> bool:
+    def evicting_roles(self) -> tuple[str, ...]:
+        """Those that may evict pods: KubeVirt answers that of a launcher pod with a migration."""
+        return self._granting(EVICT)
+
+    def _granting(self, *rights: Right) -> tuple[str, ...]:
+        """The roles of people that grant one of these rights."""
+        return tuple(name for name in _ROLES_OF_PEOPLE if self._grants(name, rights))
+
+    def _grants(self, role: str, rights: Iterable[Right]) -> bool:
         answer = self._transport.read(f"{_CLUSTER_ROLES}/{role}")
         if answer.status == 403:
             raise ClusterForbidden(f"the account may not read ClusterRole {role}")
@@ -124,10 +139,13 @@ class ClusterQuestions:
             raise ClusterError(f"ClusterRole {role} cannot be read: {answer.status}")
         rules = _object(answer.body).get("rules")
         return any(
-            {"kubevirt.io", "*"}.intersection(rule.get("apiGroups") or ())
-            and {MOVE[0].resource, "*"}.intersection(rule.get("resources") or ())
-            and {"create", "*"}.intersection(rule.get("verbs") or ())
+            {right.group, "*"}.intersection(rule.get("apiGroups") or ())
+            and {right.resource, f"*/{right.resource.partition('/')[2]}", "*"}.intersection(
+                rule.get("resources") or ()
+            )
+            and {right.verb, "*"}.intersection(rule.get("verbs") or ())
             for rule in (rules if answer.status == 200 and isinstance(rules, list) else ())
+            for right in rights
         )
 
     def _may(self, right: Right) -> bool:

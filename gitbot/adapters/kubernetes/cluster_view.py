@@ -12,9 +12,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from gitbot.adapters.clock import seconds_counted
 from gitbot.adapters.kubernetes.kind_stream import FollowedKind, KindStream, Marker, VersionMark
+from gitbot.adapters.kubernetes.named_revisions import NamedRevisions
 from gitbot.adapters.kubernetes.snapshot_reader import (
     RESTARTS,
     ListExpired,
@@ -22,6 +24,7 @@ from gitbot.adapters.kubernetes.snapshot_reader import (
     chosen_versions,
     kubernetes_version,
     list_pages,
+    list_revisions,
     read_all,
     read_cluster,
 )
@@ -77,6 +80,7 @@ class ClusterView:
         self._is_refused = False
         self._is_watching = at_once
         self._last: ClusterSnapshot | None = None
+        self._named = NamedRevisions(partial(list_revisions, reading), clock)
 
     def close(self) -> None:
         """End every stream; a later look lists the cluster again."""
@@ -301,7 +305,8 @@ class ClusterView:
             rows = {kind: each.rows.rows() for kind, each in self._kinds.items()}
             version = min(each.version for each in self._kinds.values())
             oldest = min(map(self._as_of, self._kinds.values()), key=lambda mark: mark.began)
-        kept = {kind: each for kind, each in rows.items() if each}
+        whole = self._named.complete(rows)
+        kept = {kind: each for kind, each in whole.items() if each}
         last = self._last
         is_same = last is not None and (
             kept.keys() == last.objects.keys()
@@ -309,7 +314,7 @@ class ClusterView:
         )
         found = from_sorted(
             self._name,
-            rows,
+            whole,
             oldest.date,
             kubernetes_version=kubernetes,
             resource_version=str(version),

@@ -12,6 +12,7 @@ from gitbot.adapters.kubernetes.transport import Transport
 from gitbot.adapters.kubernetes.unfinished_migrations import unfinished_migrations
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.ports.cluster import ClusterTraffic
 from gitbot.ports.load import LoadSource
 from gitbot.snapshot import RESOURCES
 
@@ -37,6 +38,7 @@ class FollowedKubernetesCluster(KubernetesCluster):
         at_once: bool = True,
     ) -> None:
         super().__init__(name=name, transport=transport, load=load)
+        self._streaming = streaming
         self._view = ClusterView(
             self.name, transport, streaming, say=say, clock=clock, at_once=at_once
         )
@@ -44,6 +46,10 @@ class FollowedKubernetesCluster(KubernetesCluster):
     def close(self) -> None:
         self._view.close()
         super().close()
+
+    @property
+    def traffic(self) -> ClusterTraffic:
+        return super().traffic + self._streaming.traffic
 
     def snapshot(self) -> ClusterSnapshot:
         found = self._view.look()

@@ -17,7 +17,7 @@ from gitbot.errors import Bug, ClusterError, ClusterForbidden, OutcomeUnknown, S
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.ports.cluster import Gate, no_gate
+from gitbot.ports.cluster import ClusterTraffic, Gate, no_gate
 from gitbot.ports.load import LoadSource
 from gitbot.snapshot import (
     EVENTS,
@@ -65,6 +65,10 @@ class KubernetesCluster:
 
     def close(self) -> None:
         self._transport.close()
+
+    @property
+    def traffic(self) -> ClusterTraffic:
+        return self._transport.traffic
 
     def snapshot(self) -> ClusterSnapshot:
         found = read_cluster(self._transport, self.name)

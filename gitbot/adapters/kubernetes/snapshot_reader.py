@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
 from gitbot.adapters.kubernetes.api_refusals import refuse, refuse_path
+from gitbot.adapters.kubernetes.named_revisions import REVISION, NamedRevisions
 from gitbot.adapters.kubernetes.transport import JSON, HttpAnswer, Transport
 from gitbot.errors import Bug, ClusterError, ClusterForbidden, SnapshotError
-from gitbot.kubernetes.objects import KubernetesObject
-from gitbot.kubevirt.instance_types import OBJECT_KIND
+from gitbot.kubernetes.objects import KubernetesObject, at
+from gitbot.kubevirt.instance_types import OBJECT_KIND, stores_type
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.snapshot import LISTED, KindReader, PageEnd, Resource, Rows, from_sorted, plain_json
+from gitbot.snapshot import (
+    LISTED,
+    RESOURCES,
+    KindReader,
+    PageEnd,
+    Resource,
+    Rows,
+    from_sorted,
+    plain_json,
+)
 
 PAGE = 200
 """Objects in one page: about 5 MB for the largest kind, nodes with their images."""
@@ -62,7 +74,7 @@ def read_cluster(transport: Transport, name: str) -> ClusterSnapshot:
     reading = read_all(transport, name, chosen, KindReader, KindReader.rows)
     return from_sorted(
         name,
-        reading.kinds,
+        NamedRevisions(partial(list_revisions, transport)).complete(reading.kinds),
         reading.taken_at,
         kubernetes_version=version,
         resource_version=reading.resource_version,
@@ -82,6 +94,32 @@ def list_all(
             continue
         return tuple(kind.rows())
     raise SnapshotError(f"the list of {resource.kind} expired {RESTARTS} times while it was read")
+
+
+def list_revisions(
+    transport: Transport, query: Mapping[str, str], namespace: str
+) -> list[KubernetesObject]:
+    """ControllerRevisions with a type, labelled or not, as the server sent them."""
+    for _ in range(RESTARTS):
+        found = list[KubernetesObject]()
+
+        def take(body: bytes, found: list[KubernetesObject] = found) -> PageEnd:
+            page = plain_json(body)
+            found.extend(filter(stores_type, page["items"]))
+            return PageEnd(token=at(page, "metadata", "continue", default=""), resource_version="")
+
+        with suppress(ListExpired):
+            list_pages(
+                transport,
+                RESOURCES[REVISION],
+                "",
+                ListsRead[None](),
+                take,
+                more=query,
+                namespace=namespace,
+            )
+            return found
+    raise SnapshotError(f"the list of {REVISION} expired {RESTARTS} times while it was read")
 
 
 def chosen_versions(transport: Transport) -> dict[str, str]:
@@ -159,6 +197,7 @@ def list_pages(
     take: Callable[[bytes], PageEnd],
     *,
     more: Mapping[str, str] | None = None,
+    namespace: str = "",
     accept: str = JSON,
 ) -> str:
     """Read one list at the resourceVersion of `reading`, or the newest; returns its version.
@@ -168,7 +207,7 @@ def list_pages(
     """
     query = {"limit": str(PAGE)} | dict(selectors(resource) if more is None else more)
     exact = {"resourceVersion": reading.resource_version, "resourceVersionMatch": "Exact"}
-    path, said = resource.path(version), ""
+    path, said = resource.path(version, namespace), ""
     exactly = query | exact if reading.resource_version else query
     answer = transport.read(path, exactly, accept=accept)
     if answer.status == 400 and reading.resource_version:
@@ -196,7 +235,7 @@ def selectors(resource: Resource) -> dict[str, str]:
     """The query for the objects of a kind that a snapshot holds."""
     if resource.kind == "Pod":
         return {"fieldSelector": UNFINISHED}
-    if resource.kind == "ControllerRevision":
+    if resource.kind == REVISION:
         return {"labelSelector": OBJECT_KIND}  # those of DaemonSets and StatefulSets are many
     return {}
 

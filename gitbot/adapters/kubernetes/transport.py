@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
@@ -26,7 +27,7 @@ from gitbot.adapters.kubernetes.client_logs import make_logs_harmless
 from gitbot.adapters.working_tree import temporary_folder
 from gitbot.errors import ClusterError, NoCluster, NotSent, OutcomeUnknown
 from gitbot.model.text.names import CONFIGURATION_FILE
-from gitbot.ports.cluster import Gate, no_gate
+from gitbot.ports.cluster import ClusterTraffic, Gate, no_gate
 
 CONNECT_SECONDS = 10
 READ_SECONDS = 60
@@ -72,8 +73,9 @@ class HttpAnswer:
 class Lines:
     """The lines of a response as they arrive; `cut` ends them, from another thread too."""
 
-    def __init__(self, response: Any) -> None:
+    def __init__(self, response: Any, came: Callable[[int], None]) -> None:
         self._response = response
+        self._came = came
 
     def __iter__(self) -> Iterator[bytes]:
         """Ends with the response, of which an unfinished last line is left out.
@@ -85,6 +87,7 @@ class Lines:
         held = bytearray()
         try:
             while part := self._response.read1(_PIECE):
+                self._came(len(part))
                 held += part
                 if b"\n" in part:
                     *whole_lines, rest = held.split(b"\n")
@@ -115,7 +118,20 @@ class Transport:
         self._kubeconfig = kubeconfig
         self._sleep = sleep
         self._gate: Gate = no_gate  # of the request that is being sent
+        self._lock = threading.Lock()  # each stream has its thread
+        self._traffic = ClusterTraffic()
         self._client, self.context = _connect(kubeconfig, context, self._ask_gate)
+
+    @property
+    def traffic(self) -> ClusterTraffic:
+        return self._traffic
+
+    def _count(self, more: ClusterTraffic) -> None:
+        with self._lock:
+            self._traffic += more
+
+    def _came(self, size: int) -> None:
+        self._count(ClusterTraffic(received=size))
 
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""
@@ -244,14 +260,16 @@ class Transport:
         seconds = READ_SECONDS if method == "GET" else WRITE_SECONDS
         seconds = SILENT_SECONDS if stream else seconds
         lines: Lines | None = None
+        self._count(ClusterTraffic(sent=1))
         try:
             response = self._client.call_api(
                 method, url, headers, body, _request_timeout=(CONNECT_SECONDS, seconds)
             )
             if stream and response.status == 200:
-                data, lines = b"", Lines(response.response)
+                data, lines = b"", Lines(response.response, self._came)
             else:
                 data = whole(response.response, most=LARGEST, seconds=_TIMES * seconds)
+                self._came(len(data))
         except (
             urllib3.exceptions.NewConnectionError,
             urllib3.exceptions.ConnectTimeoutError,

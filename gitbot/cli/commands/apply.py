@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
 from gitbot.cli.shared.options import output_option
 from gitbot.cli.shared.output import document_text
-from gitbot.cli.shared.session import running, running_options, say, stopping
+from gitbot.cli.shared.session import running, running_options, say, stopping, times_of
 from gitbot.errors import UsageError
 from gitbot.model.grouping import grouped
 from gitbot.model.text.instants import format_instant
@@ -75,7 +76,7 @@ def apply(
         result = apply_and_report(
             stop.of(shell), max_runtime=max_runtime, wait_for_opening=wait_for_opening
         )
-    show(result, output)
+    show(result, output, times_of(shell))
     return exit_code(result)
 
 
@@ -99,7 +100,8 @@ def _rehearse(where: dict[str, str], output: str) -> int:
         say(f"would start: {event.vm}: {event.source} -> {event.to} ({event.request})")
     for item in seen.steps.waiting:
         until = f" until {format_instant(item.until)}" if item.until else ""
-        say(f"waits: {item.vm} ({item.request}, move {item.move}): {item.reason}{until}")
+        line = f"waits: {item.vm} ({item.request}, move {item.move}): {item.reason}{until}"
+        say(times_of(shell)(line))
     if page.not_read:
         say(f"the cluster could not be read: {page.not_read}", err=True)
         return 2
@@ -121,14 +123,14 @@ def exit_code(result: ApplyResult) -> int:
     return 2 if result.unsure or result.not_allowed else 0
 
 
-def show(result: ApplyResult, output: str) -> None:
+def show(result: ApplyResult, output: str, times: Callable[[str], str] = str) -> None:
     if output != "table":
         from gitbot.published import PublishedApply, published  # noqa: PLC0415
 
         click.echo(document_text(published(result, PublishedApply), output), nl=False)
         return
     for line in lines(result):
-        say(line)
+        say(times(line))
 
 
 def lines(result: ApplyResult) -> list[str]:

@@ -135,7 +135,8 @@ def _show(
         raise UsageError(unknown)
     if rule and not result.findings:
         _must_be_known(rule, grounds)
-    click.echo(_shown(result, output), nl=False)
+    zone = (grounds.revision.zone if grounds.revision is not None else None) or "UTC"
+    click.echo(_shown(result, output, zone), nl=False)
     for line in result.unasked:
         say(f"not audited: {line}", err=True)
 
@@ -181,7 +182,7 @@ def _exit_code(result: AuditResult, fail_on: str) -> int:
     return int(bad > 0)
 
 
-def _shown(result: AuditResult, output: str) -> str:
+def _shown(result: AuditResult, output: str, zone: str) -> str:
     findings = [item.finding for item in result.findings]
     if output in ("json", "yaml"):
         return document_text(_document(result), output)
@@ -189,7 +190,7 @@ def _shown(result: AuditResult, output: str) -> str:
         names = dict.fromkeys(f"{item.kind.lower()}/{item.name.name}" for item in result.findings)
         return "".join(f"{name}\n" for name in names)
     if output in _TALK:
-        return _table(result, wide=output == "wide")
+        return _table(result, zone, wide=output == "wide")
     state = f"audit: {_counts(result)}"
     if output == "html":
         return _page(result, state)
@@ -204,7 +205,7 @@ def _page(result: AuditResult, state: str) -> str:
     rows = [
         [
             str(item.finding.severity),
-            f"{item.kind} {item.name}",
+            item.subject,
             ", ".join(map(str, item.vms)),
             item.node,
             _age(item, result.now),
@@ -266,8 +267,8 @@ def _counts(result: AuditResult) -> str:
     return ", ".join(counted(counts[severity], str(severity)) for severity in Severity)
 
 
-def _table(result: AuditResult, *, wide: bool) -> str:
-    from gitbot.model.text.instants import format_instant  # noqa: PLC0415 - keeps --help quick
+def _table(result: AuditResult, zone: str, *, wide: bool) -> str:
+    from gitbot.calendar import local_text  # noqa: PLC0415 - keeps --help quick
     from gitbot.reports import columns  # noqa: PLC0415
     from gitbot.reports.escape import terminal  # noqa: PLC0415
 
@@ -287,7 +288,7 @@ def _table(result: AuditResult, *, wide: bool) -> str:
         for item in result.findings
     ]
     state = _counts(result) if result.findings else "nothing found"
-    taken = format_instant(result.taken_at)
+    taken = f"{local_text(result.taken_at, zone)} {zone}"
     first = f"{terminal(result.cluster)}: {state}; snapshot {taken}\n"
     return f"{first}\n{columns(head + more if wide else head, rows)}" if rows else first
 

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from gitbot.model.cluster.cluster import ClusterSnapshot
     from gitbot.model.ledger.ledger import Ledger
     from gitbot.model.progress import PlanningProgress
-    from gitbot.published import PublishedCalendar
     from gitbot.workflows.core.revision import Revision
 
 _DAY = 86_400
@@ -84,7 +83,7 @@ def calendar(
         ledger = ask_ledger(root, now=now, rev=rev, human=human, onlooker=progress)
         snapshot = _snapshot(root, revision, access, now, progress, asked=bool(cluster))
         count = _counting(revision, snapshot)
-        agenda = _agenda(revision, ledger, scope, count)
+        agenda = _agenda(revision, ledger, scope, count, now)
         progress.begins("looking for openings")
         text = _shown(agenda, output, cluster=revision.cluster, now=now, span=span)
     click.echo(text, nl=False)
@@ -92,9 +91,14 @@ def calendar(
 
 
 def _agenda(
-    revision: Revision, ledger: Ledger, scope: Scope, count: Callable[[NodesSpec], int | None]
+    revision: Revision,
+    ledger: Ledger,
+    scope: Scope,
+    count: Callable[[NodesSpec], int | None],
+    now: int,
 ) -> Agenda:
     from gitbot.intents.calendar_events import Agenda  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.core.window_standing import window_standings  # noqa: PLC0415
     from gitbot.workflows.ledger.request_history import request_history  # noqa: PLC0415
 
     past = request_history(ledger, revision.cluster)
@@ -107,6 +111,7 @@ def _agenda(
         finished=past.finished,
         begins=past.begins,
         count=count,
+        standings=window_standings(revision, past, now=now),
     )
 
 
@@ -116,7 +121,9 @@ def _shown(
     begin, end = span
     events = agenda.events(after=begin, before=end)
     if output in ("json", "yaml"):
-        return document_text(_document(cluster, events, now, span), output)
+        from gitbot.workflows.ask import calendar_document  # noqa: PLC0415 - keeps --help quick
+
+        return document_text(calendar_document(cluster, events, now=now, span=span), output)
     if output == "name":
         names = dict.fromkeys(f"{event.kind}/{event.name}" for event in events)
         return "".join(f"{name}\n" for name in names)
@@ -238,29 +245,3 @@ def _months(agenda: Agenda, begin: int, end: int) -> str:
     events = agenda.events(after=day_start(shown[0].isoformat(), zone), before=last)
     texts = [month_text(events, first, zone) for first in shown]
     return "\n" + "\n".join(texts) + "\nW a window is open, F a freeze, R a request may run\n"
-
-
-def _document(
-    cluster: str, events: Collection[Appointment], now: int, span: tuple[int, int]
-) -> PublishedCalendar:
-    from gitbot.calendar import appointment_words  # noqa: PLC0415 - keeps --help quick
-    from gitbot.published import PublishedCalendar, published  # noqa: PLC0415
-
-    items = [
-        {
-            "kind": event.kind,
-            "name": event.name,
-            "id": event.id,
-            "start": event.time.start,
-            "end": 0 if event.always else event.time.end,
-            "timeZone": event.zone,
-            "words": appointment_words(event, now=now),
-            "announced": event.announced,
-            "cancelled": event.cancelled,
-            "frozen": event.frozen,
-            "file": event.file,
-        }
-        for event in events
-    ]
-    fields = {"cluster": cluster, "time": now, "from": span[0], "until": span[1], "events": items}
-    return published(fields, PublishedCalendar)

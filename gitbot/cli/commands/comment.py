@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ def comment(issue: int | None, identity: int | None, live: bool, output: str) ->
 
     The first line is the command: /gitbot plan, status, explain VM, hold, resume, cancel REQUEST,
     apply, returned NODE, override POLICY WHY or help. gitbot obeys only people who may write to the
-    repository. Without --issue and --comment it reads them from the event of a GitHub job. Exit
+    repository. Without --issue and --comment it reads them from the event of a CI job. Exit
     code 1 if the command could not be carried out.
     """
     from gitbot.published import CommandOutcome  # noqa: PLC0415
@@ -81,7 +82,9 @@ def _shell(workspace: Workspace, cluster: str, *, live: bool) -> RunContext:
             lambda: published_snapshot(workspace.repository, cluster, now=workspace.clock.now()),
             published_rights(workspace.repository, cluster),
         )
-    return open_shell(workspace, cluster, progress=print_progress)
+    configured = workspace.settings.cluster(cluster)
+    zone = (configured and configured.time_zone) or "UTC"
+    return open_shell(workspace, cluster, progress=partial(print_progress, zone=zone))
 
 
 def _status_text(result: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +11,14 @@ from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, w
 from gitbot.cli.shared.node_words import RollingCommand, node_names, rolling_option
 from gitbot.cli.shared.options import read_selector, selector_fields, time_ahead
 from gitbot.errors import UsageError
-from gitbot.model.text.names import CONFIGURATION_FILE
+from gitbot.model.text.names import CONFIGURATION_FILE, words_as_name
 from gitbot.model.text.wording import first_of
 
 if TYPE_CHECKING:
     from gitbot.model.cluster.cluster import ClusterSnapshot
 
+_START = "--start, such as --start 22:00, or leave out --for: it ends when its nodes are back"
 _HINT = "gitbot drain n1 n2, gitbot drain --zone scu, or gitbot drain -l rack=r7"
-_NO_NAME = re.compile(r"[^a-z0-9.-]+")
 
 
 @click.command("drain", cls=RollingCommand)
@@ -65,7 +64,7 @@ def drain(
     its nodes are back.
     """
     if (start is None) != (duration is None):
-        more = "--start, such as --start 22:00" if start is None else "--for, such as --for 4h"
+        more = _START if start is None else "--for, such as --for 4h"
         raise UsageError("--start and --for belong together", hint=f"add {more}")
     from gitbot.workflows.author import NewIntent  # noqa: PLC0415 - keeps --help quick
 
@@ -81,7 +80,8 @@ def drain(
         drains = {"lead": "Auto"} if start is not None else {}
         drains |= _mode(asked, rolling or 0) | ({"cordon": "Gitbot"} if cordon else {})
         spec |= {"drain": drains} if drains else {}
-        spec |= {"returnHome": back} if back else {}
+        given = {"returnHome": back, "note": writing.note}
+        spec |= {field: value for field, value in given.items() if value}
         new = NewIntent(
             kind="MaintenanceWindow",
             name=writing.name or asked.file,
@@ -132,8 +132,8 @@ class _NodeChoice:
         if self.names:
             more = f"-and-{len(self.names) - 1}-more" if self.names[1:] else ""
             return f"drain-{self.names[0]}{more}"
-        value = selector_fields(self._selector)[1].lower()
-        return f"drain-{_NO_NAME.sub('-', value).strip('-.') or 'nodes'}"
+        value = selector_fields(self._selector)[1]
+        return f"drain-{words_as_name(value) or 'nodes'}"
 
     @property
     def title(self) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -126,7 +127,7 @@ def explain(
             wanted = _wanted(grounds.snapshot, explainer, scope, subjects, all_pending=all_pending)
             found = [_explain(explainer, kind, name, added) for kind, name in wanted]
             verdicts = judged(grounds, found, explainer, added)
-            shown = _printed(found, grounds, output, explainer, verdicts, load=load)
+            shown = _printed(found, grounds, output, explainer, verdicts, load=load, now=now)
     click.echo(shown + (_measured(load, now) if output in ("table", "wide") else ""), nl=False)
     return _said(found, verdicts.values(), all_pending=all_pending)
 
@@ -267,6 +268,7 @@ def _printed(
     verdicts: Mapping[NamespacedName, VmVerdict],
     *,
     load: ClusterLoad,
+    now: int,
 ) -> str:
     if output == "name":
         nodes = dict.fromkeys(node for item in found for node in item.judgement.feasible)
@@ -276,10 +278,10 @@ def _printed(
         from gitbot.cli.shared.explain_table import table  # noqa: PLC0415 - beside its command
         from gitbot.reports import Paint  # noqa: PLC0415
 
-        wide, paint = output == "wide", Paint(colour=colour())
+        times = _times(grounds, now)
+        show = partial(table, wide=output == "wide", paint=Paint(colour=colour()), times=times)
         return "\n".join(
-            table(item, wide=wide, here=here[item.name], intents=_of(item, verdicts), paint=paint)
-            for item in found
+            show(item, here=here[item.name], intents=_of(item, verdicts)) for item in found
         )
     from gitbot.published import encoded, explanation_document  # noqa: PLC0415 - msgspec where used
 
@@ -296,6 +298,14 @@ def _printed(
     from gitbot.documents import write_shown  # noqa: PLC0415 - yaml only where used
 
     return write_shown(value)
+
+
+def _times(grounds: RepositoryContext, now: int) -> Callable[..., str]:
+    """Says the instants of a text in the cluster's zone, if a repository names it."""
+    from gitbot.calendar import localized  # noqa: PLC0415 - keeps --help quick
+
+    zone = grounds.revision.zone if grounds.revision is not None else None
+    return partial(localized, zone=zone or "UTC", now=now)
 
 
 def _measured(load: ClusterLoad, now: int) -> str:

@@ -9,6 +9,7 @@ import click
 from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
 from gitbot.cli.shared.options import selector_fields, time_ahead
 from gitbot.errors import UsageError
+from gitbot.model.text.names import words_as_name
 
 
 @click.command("freeze")
@@ -48,7 +49,7 @@ def freeze(
         spec |= {"schedule": schedule} | ({"reason": reason} if reason else {})
         new = NewIntent(
             kind="FreezeWindow",
-            name=writing.name or "freeze",
+            name=writing.name or words_as_name(reason or "") or "freeze",
             spec=spec,
             verb="freeze",
             title=f"Freeze until {local_text(end, zone)} {zone}",

@@ -11,23 +11,27 @@ import click
 from gitbot.cli.shared.options import GET_TYPES, LISTED, output_option, scope_options
 from gitbot.cli.shared.output import document_text
 from gitbot.cli.shared.session import open_read_only, running_options, say
-from gitbot.errors import UsageError
+from gitbot.errors import Bug, GitbotError, UsageError
 from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitbot.kubernetes.selectors import Scope
     from gitbot.workflows.ask import Listing, Row
+    from gitbot.workflows.core.context import RunContext
 
 _NAMESPACED = ("intents", "requests", "rules", "moves", "vms")
 _DECLARED = ("intents", "requests", "rules", "windows")  # read there, not in the working tree
 CLUSTERS = "clusters"
+_REST = 5  # seconds between two looks of -w
 _LONGEST = 60  # characters of a cell of the table; -o wide cuts nothing
 
 
 @click.command("get")
 @click.argument("kind", metavar="|".join(GET_TYPES) + "[/NAME]")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("-w", "--watch", is_flag=True, hidden=True)
+@click.option("-w", "--watch", is_flag=True, help="Then print each row that changes.")
 @scope_options
 @output_option(LISTED, "table")
 @running_options
@@ -43,28 +47,33 @@ def get(
     """List what is declared on the base branch, and how it is: state, health, age, next opening.
 
     Without -n, everything in all namespaces. With NAMEs only these. Objects without a namespace are
-    listed with any -n. `clusters` are shown as their bots published them; no cluster is read. Exit
-    code 2 if a NAME does not exist, or if the cluster cannot be read; 1 if the base branch has
-    errors.
+    listed with any -n. With -w the rows that change follow, until you stop it. `clusters` are shown
+    as their bots published them; no cluster is read. Exit code 2 if a NAME does not exist, or if
+    the cluster cannot be read; 1 if the base branch has errors.
     """
     from gitbot.workflows.ask import listing  # noqa: PLC0415 - keeps --help quick
 
-    if watch:
-        raise UsageError("get looks once", hint="gitbot status -w follows what runs and waits")
+    if watch and output not in ("table", "wide"):
+        raise UsageError("-w prints a table", hint="leave -o out, or take -o wide")
     word, slash, name = kind.partition("/")  # TYPE/NAME, as kubectl takes it
     names = (name, *names) if slash and name else names
     chosen = _kind(word)
+    if chosen == CLUSTERS and watch:
+        raise UsageError("get clusters looks once", hint="leave -w out")
     if chosen == CLUSTERS:
         return show_clusters(output, names)
-    with open_read_only(where, human=output in ("table", "wide")) as (shell, stale):
+
+    def look() -> tuple[Listing, tuple[Row, ...]]:
         whole = listing(shell, chosen)
-    rows = tuple(
-        row
-        for row in whole.rows
-        if scope.holds(row.namespace, row.labels) and (not names or row.name in names)
-    )
+        wanted = (row for row in whole.rows if scope.holds(row.namespace, row.labels))
+        return whole, tuple(row for row in wanted if not names or row.name in names)
+
+    with open_read_only(where, human=output in ("table", "wide")) as (shell, stale):
+        whole, rows = look()
+        click.echo(_shown(replace(whole, rows=rows), output), nl=False)
+        if watch:
+            _follow(shell, look, rows, wide=output == "wide")
     missing = [name for name in names if name not in {row.name for row in rows}]
-    click.echo(_shown(replace(whole, rows=rows), output), nl=False)
     for line in whole.broken:
         say(f"broken: {line}", err=True)
     if whole.not_read:
@@ -75,6 +84,42 @@ def get(
     if not rows and not whole.not_read:
         say(f"no {chosen} found{_meant_namespace(whole, scope)}", err=True)
     return 2 if whole.not_read or stale else int(bool(whole.broken))
+
+
+def _follow(
+    shell: RunContext,
+    look: Callable[[], tuple[Listing, tuple[Row, ...]]],
+    rows: tuple[Row, ...],
+    *,
+    wide: bool,
+) -> None:
+    """Print rows that are new, changed or gone, until interrupted; no heading, as kubectl -w."""
+    known = {_key(row): row for row in rows}
+    while True:
+        shell.clock.sleep(_REST)
+        try:
+            whole, rows = look()
+        except (Bug, UsageError):
+            raise
+        except GitbotError as error:
+            say(f"not refreshed: {error}", err=True)
+            continue
+        now = {_key(row): row for row in rows}
+        changed = [row for key, row in now.items() if _told(row) != _told(known.get(key))]
+        changed += [replace(row, state="gone") for key, row in known.items() if key not in now]
+        known = now
+        if changed:
+            text = _table(replace(whole, rows=tuple(changed)), wide=wide)
+            click.echo(text.partition("\n")[2], nl=False)
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return row.kind, row.namespace, row.name
+
+
+def _told(row: Row | None) -> tuple[str, ...]:
+    """The cells of a row that are news: not its age, and not how far away its opening is."""
+    return () if row is None else (row.state, row.health, row.where, row.file)
 
 
 def show_clusters(output: str, names: tuple[str, ...] = ()) -> int:
@@ -134,33 +179,9 @@ def _shown(listing: Listing, output: str) -> str:
         return "".join(f"{name_of_row(row)}\n" for row in listing.rows)
     if output in ("table", "wide"):
         return _table(listing, wide=output == "wide")
-    from gitbot.published import PublishedListing, published  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.ask import listing_document  # noqa: PLC0415 - keeps --help quick
 
-    fields = {
-        "cluster": listing.cluster,
-        "time": listing.now,
-        "of": listing.kind,
-        "notRead": listing.not_read,
-        "broken": listing.broken,
-        "items": [_item(row) for row in listing.rows],
-    }
-    return document_text(published(fields, PublishedListing), output)
-
-
-def _item(row: Row) -> dict[str, object]:
-    return {
-        "kind": row.kind,
-        "namespace": row.namespace,
-        "name": row.name,
-        "state": row.state,
-        "health": row.health,
-        "since": row.since,
-        "opens": row.opens.start if row.opens else 0,
-        "opening": row.opening,
-        "where": row.where,
-        "file": row.file,
-        "labels": row.labels,
-    }
+    return document_text(listing_document(listing), output)
 
 
 def _table(listing: Listing, *, wide: bool) -> str:

@@ -49,15 +49,15 @@ def _forge_options(function: F) -> F:
     type=click.Choice(tuple(FORGES)),
     default="local",
     show_default=True,
-    help="Where pull requests live. With github, the workflows are written too.",
+    help="Where pull requests live. With github and gitlab, the workflows are written too.",
 )
 @click.option("--cluster", default="prod", show_default=True, help="Name of the first cluster.")
 @_forge_options
 def init(*, directory: str, forge: str, cluster: str, **given: str) -> None:
     """Write a working example into DIR: configuration, one intent of each kind, a README.
 
-    With --forge github also the workflows that plan, show, apply, reconcile and answer comments;
-    on a terminal, it asks for missing options.
+    With --forge github or gitlab also the workflows that plan, show, apply, reconcile and answer
+    comments; on a terminal, it asks for missing options.
 
     Never overwrites: writes what is missing, and says what it left alone. Does not run `git init`;
     the local forge is a bare repository to push to.

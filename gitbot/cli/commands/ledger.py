@@ -109,7 +109,7 @@ def show(
         moves = moves_of(whole, events, until=query.until)
         click.echo(_rows_of_moves(moves, zone, wide=output == "wide"), nl=False)
     else:
-        click.echo(_shown(events, output), nl=False)
+        click.echo(_shown(events, output, zone), nl=False)
     for word, known in unknown_names(whole, name, query):
         near = nearest(word, known)
         say(f"no entry names {word}{f'; did you mean {near}?' if near else ''}", err=True)
@@ -203,30 +203,24 @@ def _rows_of_moves(moves: Sequence[Sequence[LedgerEvent]], zone: str, *, wide: b
 
 
 def _row_of_move(lines: Sequence[LedgerEvent], zone: str, more: Sequence[str]) -> list[str]:
-    """What the newest line with a field says; of how the move ended, what the last line says."""
     from gitbot.calendar import format_duration, local_text  # noqa: PLC0415 - keeps --help quick
-    from gitbot.model.ledger.events import MoveApproved  # noqa: PLC0415
     from gitbot.published.ledger_lines import line_value  # noqa: PLC0415
+    from gitbot.workflows.ask import past_move  # noqa: PLC0415
 
-    known: dict[str, Any] = {"request": lines[-1].file}
-    value: Mapping[str, Any] = {}
-    for line in lines:
-        value = line_value(line)
-        known |= value
-    intent = next((line for line in lines if isinstance(line, MoveApproved)), None)
-    last = value.get("reason", "") if lines[-1] is not intent else ""
-    seconds = value.get("seconds", 0)  # an earlier attempt's are none of this one
+    values = [line_value(line) for line in lines]
+    move = past_move(lines, values)
+    known = {key: value for line in values for key, value in line.items()}
     return [
-        local_text(lines[-1].time, zone),
-        _cell(known.get("vm", "")),
-        _cell(known.get("from", "")),
-        _cell(value.get("landed") or known.get("to", "")),
-        format_duration(seconds) if seconds else "",
-        ": ".join(filter(None, (_state(lines[-1]), last))),
-        _cell(known.get("merger") or known.get("author", "")),
-        f"#{known['pullRequest']}" if known.get("pullRequest") else "",
-        ": ".join(filter(None, (intent.reason, intent.note))) if intent is not None else "",
-        _cell(known["request"]),
+        local_text(move.time, zone),
+        move.vm,
+        move.source,
+        move.to,
+        format_duration(move.seconds) if move.seconds else "",
+        ": ".join(filter(None, (move.state, move.reason))),
+        move.by,
+        f"#{move.pull_request}" if move.pull_request else "",
+        move.why,
+        move.request,
         *(_cell(known.get(key, "")) for key in more),
     ]
 
@@ -238,7 +232,7 @@ def _state(event: LedgerEvent) -> str:
     return f"{event.state}?" if isinstance(event, UnknownEvent) else str(event.state)
 
 
-def _shown(events: Sequence[LedgerEvent], output: str) -> str:
+def _shown(events: Sequence[LedgerEvent], output: str, zone: str) -> str:
     from gitbot.published import published  # noqa: PLC0415 - keeps --help quick
     from gitbot.published.ledger_lines import LedgerEntryList, line_value  # noqa: PLC0415
     from gitbot.reports import columns, escape  # noqa: PLC0415
@@ -261,7 +255,11 @@ def _shown(events: Sequence[LedgerEvent], output: str) -> str:
         cells = [map(escape.cell, row) for row in every]
         csv.writer(text, lineterminator="\n").writerows([(*_COLUMNS, *_AUDITED), *cells])
         return text.getvalue()
-    head = [title.upper() for title in _COLUMNS] + [_MORE[key] for key in more]
+    from gitbot.calendar import local_text  # noqa: PLC0415 - keeps --help quick
+
+    for event, row in zip(events, every, strict=True):
+        row[0] = local_text(event.time, zone)  # a program reads the instants of csv, json and yaml
+    head = [f"TIME ({zone})", *map(str.upper, _COLUMNS[1:]), *(_MORE[key] for key in more)]
     return columns(head, every) or "no entry\n"
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from gitbot.cli.shared.options import output_option
 from gitbot.cli.shared.output import document_text
-from gitbot.cli.shared.session import running, running_options, say
+from gitbot.cli.shared.session import running, running_options, say, times_of
 
 if TYPE_CHECKING:
     from gitbot.model.plan.plan import PlannerFault
@@ -31,12 +31,12 @@ def propose(where: dict[str, str], output: str) -> int:
     with running(where) as shell:
         shell.onlooker.begins("looking for what to propose")
         result = propose(shell)
-    show(result, output)
+    show(result, output, times_of(shell))
     tell(result.faults)
     return 1 if result.failed or result.faults else 2 if result.unsure else 0
 
 
-def show(result: ProposeResult, output: str) -> None:
+def show(result: ProposeResult, output: str, times: Callable[[str], str] = str) -> None:
     if output != "table":
         from gitbot.published import PublishedPropose, published  # noqa: PLC0415
 
@@ -45,7 +45,7 @@ def show(result: ProposeResult, output: str) -> None:
     if not result.concerns:
         say("no concern: nothing to propose")
     for line in lines(result):
-        say(line)
+        say(times(line))
 
 
 def lines(result: ProposeResult) -> list[str]:

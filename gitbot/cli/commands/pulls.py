@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from gitbot.cli.shared.session import say
-from gitbot.errors import UsageError
+from gitbot.errors import ClusterError, InvalidInput, UsageError
 from gitbot.model.text.names import OWN_AUTHOR
 from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
     from gitbot.ports.forge import PullRequest
     from gitbot.wiring.workspace import Workspace
+    from gitbot.workflows.core.context import RunContext
 
 _number = click.argument("number", type=click.IntRange(min=1))
 _anyway = click.option(
@@ -72,10 +73,13 @@ def merge(number: int, anyway: bool) -> int:
         first = _check_first(workspace, pull)
         if first and not anyway:
             raise UsageError(f"a merge of pull request {number} approves nothing yet", hint=first)
+        waits = _waits_for(workspace, pull)
+        then = _after_merge(workspace, pull)
         merged = forge.merge_pull(number, method=MergeMethod.MERGE, expected_head=pull.head)
-    # what a person merged may approve moves, and may need a proposal: a window, a rule
-    then = "apply" if merged.author == OWN_AUTHOR else "reconcile"
-    say(f"{_line(merged)}; next: gitbot {then}")
+    if waits:
+        say(f"{_line(merged)}\n{waits}: nothing of it starts before; next: {_as_owner(number)}")
+        return 0
+    say(f"{_line(merged)}{f'; next: {then}' if then else ''}")
     return 0
 
 
@@ -90,8 +94,11 @@ def approve(number: int) -> int:
         # owners may approve what was merged before they did
         pull = _open(forge.get_pull(number), or_merged=bool(workspace.settings.owners))
         forge.approve_pull(number, reviewer=forge.account)
-        then = f"merge {number}" if pull.state is PullState.OPEN else "apply"
-        say(f"{_line(forge.get_pull(number))}; next: gitbot {then}")
+        approved = forge.get_pull(number)
+        waits = _waits_for(workspace, approved)
+        then = f"gitbot merge {number}" if pull.state is PullState.OPEN else "gitbot apply"
+        still = f"\nstill {waits}: {_as_owner(number)}" if waits else ""
+        say(f"{_line(approved)}; next: {then}{still}")
     return 0
 
 
@@ -129,22 +136,53 @@ def _open(pull: PullRequest, *, or_merged: bool = False) -> PullRequest:
 
 def _check_first(workspace: Workspace, pull: PullRequest) -> str:
     """The command without which the merge approves nothing; "" for gitbot's own."""
-    from gitbot.wiring.workspace import open_shell  # noqa: PLC0415 - keeps --help quick
-    from gitbot.workflows.ask import changing_intents  # noqa: PLC0415
-    from gitbot.workflows.author import check_first  # noqa: PLC0415
+    from gitbot.workflows.author import check_first  # noqa: PLC0415 - keeps --help quick
 
-    names = [cluster.name for cluster in workspace.settings.clusters]
     if pull.author == OWN_AUTHOR:
         return ""
     now, ledger = workspace.clock.now(), workspace.ledger.read()
-    several = len(workspace.settings.cluster_names) > 1
-    can = workspace.forge.capabilities
-    for name in names:
-        if several and not changing_intents(open_shell(workspace, name), (pull,)):
-            continue
-        if first := check_first(can, ledger, pull, cluster=name, now=now, several=several):
-            return first
-    return ""
+    found = (check_first(shell, ledger, pull, now=now) for shell in _concerned(workspace, pull))
+    return next(filter(None, found), "")
+
+
+def _after_merge(workspace: Workspace, pull: PullRequest) -> str:
+    """What to type once it is merged; "" for nothing."""
+    from gitbot.workflows.author import after_merge  # noqa: PLC0415 - keeps --help quick
+
+    if pull.author == OWN_AUTHOR:
+        return "gitbot apply"
+    ledger = workspace.ledger.read()
+    found = {after_merge(shell, ledger, pull) for shell in _concerned(workspace, pull)}
+    return max(found, default="")  # reconcile applies, too
+
+
+def _waits_for(workspace: Workspace, pull: PullRequest) -> str:
+    """Whose approval a merge would wait for, in words; "" for nobody's, or if that is unknown."""
+    from gitbot.workflows.author import waits_for  # noqa: PLC0415 - keeps --help quick
+
+    if not workspace.settings.owners:
+        return ""
+    try:
+        found = [waits_for(shell, pull) for shell in _concerned(workspace, pull)]
+    except (ClusterError, InvalidInput) as error:
+        return f"its owners are unknown ({error})"
+    return "; ".join(filter(None, found))
+
+
+def _as_owner(number: int) -> str:
+    return f"one of them types `gitbot approve {number}`, then gitbot apply"
+
+
+def _concerned(workspace: Workspace, pull: PullRequest) -> Iterator[RunContext]:
+    """The clusters whose intents a pull request changes."""
+    from gitbot.wiring.workspace import open_shell  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.ask import changing_intents  # noqa: PLC0415
+
+    for cluster in workspace.settings.clusters:
+        shell = open_shell(workspace, cluster.name)
+        several = len(workspace.settings.cluster_names) > 1
+        if not several or pull.author == OWN_AUTHOR or changing_intents(shell, (pull,)):
+            yield shell
 
 
 def _line(pull: PullRequest) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from gitbot.cli.shared.log_line import Level, Log, LogFormat
 from gitbot.cli.shared.metrics_file import MetricsFile
 from gitbot.cli.shared.options import output_option
 from gitbot.cli.shared.output import document_text
-from gitbot.cli.shared.session import running, running_options, stopping
+from gitbot.cli.shared.session import running, running_options, stopping, times_of
 from gitbot.errors import GitbotError
 from gitbot.wiring import StoppableClock, SystemClock
 
@@ -107,7 +107,7 @@ def reconcile(
             metrics.failing(cluster, clock.now())
             raise
     metrics.passed(cluster, clock.now(), result)
-    show(result, output)
+    show(result, output, times_of(shell))
     propose_command.tell(result.faults)
     return apply_command.exit_code(result.applied) or (
         2 if result.unsure else int(result.internal > 0)
@@ -188,12 +188,12 @@ class Told:
         self.log.number += 1
 
 
-def show(result: ReconcileResult, output: str) -> None:
+def show(result: ReconcileResult, output: str, times: Callable[[str], str] = str) -> None:
     if output != "table":
         from gitbot.published import PublishedReconcile, published  # noqa: PLC0415
 
         text = document_text(published(result, PublishedReconcile), output)
         click.echo(text if output == "json" else f"---\n{text}", nl=False)
         return
-    propose_command.show(result.proposed, output)
-    apply_command.show(result.applied, output)
+    propose_command.show(result.proposed, output, times)
+    apply_command.show(result.applied, output, times)

@@ -73,7 +73,9 @@ def _asking(function: F) -> F:
                 onlooker=progress,
             )
             progress.begins("simulating")
-            simulation = Simulation(grounds.snapshot, now=now, revision=grounds.revision)
+            simulation = Simulation(
+                grounds.snapshot, now=now, revision=grounds.revision, past=grounds.past
+            )
             forecast: Forecast = function(simulation=simulation, **kwargs)
         click.echo(_shown(forecast, output), nl=False)
         return int(forecast.bad)
@@ -233,6 +235,7 @@ def _document(forecast: Forecast) -> PublishedForecast:
             for loss in forecast.unsurvived
         ],
         "seconds": forecast.seconds,
+        "estimate": forecast.estimate,
         "nodes": forecast.nodes,
         "could": forecast.could,
         "faults": forecast.faults,
@@ -269,6 +272,7 @@ def _page(forecast: Forecast) -> str:
     told += [("gathers", line) for line in forecast.gathered]
     told += [("mended", line) for line in forecast.mended]
     told += [("kept", line) for line in forecast.kept]
+    told += [("estimate", line) for line in forecast.estimate]
     told += [("plan/internal", line) for line in forecast.faults]
     return html_table(
         forecast.cluster,
@@ -349,6 +353,7 @@ def _table(forecast: Forecast, *, most: int) -> str:
     blocks.append("".join(f"gathers: {terminal(line)}\n" for line in forecast.gathered))
     blocks.append("".join(f"mended: {terminal(line)}\n" for line in forecast.mended))
     blocks.append("".join(f"kept: {terminal(line)}\n" for line in forecast.kept))
+    blocks.append("".join(f"estimate: {terminal(line)}\n" for line in forecast.estimate[:most]))
     pods = _pods(forecast)
     blocks.append(columns(_PODS, pods[:most]))
     if len(pods) > most:

@@ -20,6 +20,7 @@ from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
     from gitbot.constraints.explanation import Explainer, Explanation
+    from gitbot.intents.compile import RequestHistory
     from gitbot.kubernetes.names import NamespacedName
     from gitbot.model.cluster.cluster import ClusterSnapshot
     from gitbot.model.cluster.load import ClusterLoad
@@ -36,6 +37,13 @@ class RepositoryContext:
     revision: Revision | None = None
     evidence: PlanningInputs | None = None
     ledger: Ledger | None = None
+
+    @property
+    def past(self) -> RequestHistory:
+        """What the ledger knows; nothing without a repository."""
+        from gitbot.intents.compile import NO_PAST  # noqa: PLC0415 - numpy only where used
+
+        return self.evidence.past if self.evidence is not None else NO_PAST
 
     def load(self, now: int) -> ClusterLoad:
         """The load that is not stale."""
@@ -193,7 +201,8 @@ def explain_one(
     if request and (name := _id_of(request)) in grounds.evidence.past.finished:
         words = f"{name} is finished: it never runs again; next: gitbot status {name}"
         say(words, err=output not in ("table", "wide"))
-    for words in _nothing_to_empty(result):
+    at_work = tuple(_nodes_out(grounds, window)) if window else ()
+    for words in at_work or _nothing_to_empty(result):
         say(words, err=output not in ("table", "wide"))
     click.echo(shown(result, output, colour=colour()), nl=False)
     return int(bool(result.faults))
@@ -210,6 +219,21 @@ def _nothing_to_empty(result: CheckResult) -> Iterator[str]:
     for goal in result.problem.goals:
         if isinstance(goal, EmptyNodes):
             yield f"nothing to move: no VM is on {first_of(goal.nodes, 3)}"
+
+
+def _nodes_out(grounds: RepositoryContext, window: str) -> Iterator[str]:
+    """The nodes of a window that are out of service now, and how far each is."""
+    from gitbot.execution.ledger_folds import BUSY, fold_nodes, occurrences_of  # noqa: PLC0415
+
+    if grounds.revision is None or grounds.ledger is None:
+        return
+    ledger, cluster = grounds.ledger, grounds.revision.cluster
+    for occurrence in occurrences_of(ledger, cluster):
+        nodes = fold_nodes(ledger, cluster=cluster, occurrence=occurrence)
+        out = any(node.state in BUSY for node in nodes.values())
+        if occurrence.window == window and out:
+            states = ", ".join(f"{name} is {node.state}" for name, node in nodes.items())
+            yield f"window {window} is at work: {states}; next: gitbot status"
 
 
 def _id_of(request: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gitbot.constraints.explanation import Explanation
 from gitbot.constraints.scheduler.verdicts import NodeScore, NodeVerdict
-from gitbot.model.plan.diagnosis import Outcome
+from gitbot.model.plan.diagnosis import Check, Outcome
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import first_of
 from gitbot.reports import Paint, Style, escape
@@ -30,6 +30,10 @@ _PLAIN = Paint()
 _KINDS = {"VirtualMachineInstance": "vm", "VirtualMachine": "vm", "Pod": "pod"}
 
 
+def _as_is(text: str, **_: object) -> str:
+    return text
+
+
 def table(
     explanation: Explanation,
     *,
@@ -37,8 +41,12 @@ def table(
     here: str = "",
     intents: VmVerdict | None = None,
     paint: Paint = _PLAIN,
+    times: Callable[..., str] = _as_is,
 ) -> str:
-    """`here` is the node on which the VM runs; `intents` is what gitbot's own intents say."""
+    """`here` is the node on which the VM runs; `intents` is what gitbot's own intents say.
+
+    `times` says the instants of a text in the zone of the cluster.
+    """
     scores = {score.node: score for score in explanation.scores}
     verdicts = sorted(
         explanation.judgement.nodes,
@@ -48,27 +56,34 @@ def table(
     for verdict in verdicts:
         rows += _rows(verdict, scores.get(verdict.node), wide=wide, here=here == verdict.node)
     subject = f"{_KINDS[explanation.kind]}/{explanation.name.name}"
-    answer, summary = "; ".join(_answer(explanation, intents)), _summary(explanation)
+    said = _failed(explanation) if intents is None else []
+    words: Iterable[str] = (f"cannot move: {check.message}" for check in said)
+    words = _answer(explanation, intents) if intents is not None else words
+    answer, summary = "; ".join(words), _summary(explanation)
     head = f"{subject} in {explanation.name.namespace}: {answer or summary}"
     checks = [
         f"  {check.outcome}  {check.name}: {check.message}"
         for check in explanation.checks
-        if wide or check.outcome is not Outcome.PASS
+        if wide or (check.outcome is not Outcome.PASS and check not in said)
     ]
     lines = [
-        paint(escape.terminal(head), Style.STRONG),
+        paint(escape.terminal(times(head)), Style.STRONG),
         *([f"  {summary}"] if answer else []),
         *map(escape.terminal, checks),
-        *(_intents(intents, paint) if intents else []),
+        *(_intents(intents, paint, times) if intents else []),
         *_columns(rows if wide else _folded(rows), paint),
     ]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _answer(explanation: Explanation, intents: VmVerdict | None) -> Iterator[str]:
-    """What becomes of the VM, before what each node says about it; nothing for a pod."""
-    if intents is None:
-        return  # the checks below the summary say what fails
+def _failed(explanation: Explanation) -> list[Check]:
+    """What keeps a running VM where it is; of others, the checks below the summary say it."""
+    checks = explanation.checks if explanation.kind == "VirtualMachineInstance" else ()
+    return [check for check in checks if check.outcome is Outcome.FAIL]
+
+
+def _answer(explanation: Explanation, intents: VmVerdict) -> Iterator[str]:
+    """What becomes of the VM, before what each node says about it."""
     if intents.held:
         until = format_instant(intents.until)
         yield f"{f'waits until about {until}' if intents.until else 'cannot move'}: {intents.held}"
@@ -121,14 +136,14 @@ def _frozen(verdict: VmVerdict) -> str:
     return next((row.says for row in verdict.rows if row.refuses and not row.node), "")
 
 
-def _intents(verdict: VmVerdict, paint: Paint) -> list[str]:
+def _intents(verdict: VmVerdict, paint: Paint, times: Callable[..., str]) -> list[str]:
     """Apart from the scheduler's verdict: what the repository says."""
     rows = [
         [row.node or "(all)", "refuses" if row.refuses else "note", row.intent, ""]
         for row in verdict.rows
     ]
     for cells, row in zip(rows, verdict.rows, strict=True):
-        cells[3] = f"{row.says} ({row.where})"
+        cells[3] = times(f"{row.says} ({row.where})", now=None)  # a row says itself how far
     if not rows:
         return ["no intent of this repository says anything about it", ""]
     said = _columns([["NODE", "SAYS", "INTENT", "WHY"], *rows], paint)

@@ -129,6 +129,7 @@ def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:
         check_new,
         next_step,
         open_already,
+        open_beside,
         open_new,
         with_free_name,
     )
@@ -155,14 +156,18 @@ def write_intent(shell: RunContext, new: NewIntent, writing: Writing) -> int:
     if new.kind == "MigrationRequest" and _moves_nothing(result):
         say("nothing was written: every VM is where the request wants it")
     elif not writing.dry_run:
+        beside = open_beside(shell, new)
         pull = open_new(shell, new)
         say(f"{new.path(shell.cluster_name)} on branch {new.branch}\n{next_step(shell, pull)}")
+        for other, names in beside:
+            then = f"if this one replaces it: gitbot close {other.number}"
+            say(f"pull request #{other.number} is open for {names}, too: {other.title}; {then}")
     return 0
 
 
 def _moves_nothing(result: CheckResult) -> bool:
     plan = result.judged.plan if result.judged else None
-    return plan is not None and not plan.moves and not plan.holds
+    return plan is not None and plan.does_nothing and not plan.holds
 
 
 # key path of the file -> what the person typed; the longest one that fits counts

@@ -125,8 +125,21 @@ def _of_pass(cluster: str, now: int, result: ReconcileResult) -> Iterator[Metric
             (move.until for move in applied.waiting if move.until > now), default=0
         ),
         "gitbot_last_pass_forge_requests": result.requests.sent,
+        "gitbot_last_look_timestamp_seconds": result.looked_at,
+        "gitbot_ledger_appends_total": result.ledger_counts.appends,
+        "gitbot_ledger_lost_races_total": result.ledger_counts.lost_races,
+        "gitbot_cluster_requests_total": result.traffic.sent,
+        "gitbot_cluster_received_bytes_total": result.traffic.received,
     }
+    if result.away is not None:
+        numbers["gitbot_vms_away"] = result.away
+    stages = {str(stage): round(seconds, 3) for stage, seconds in result.stages.items()}
+    yield MetricValues(name="gitbot_last_pass_stage_duration_seconds", values=stages)
     yield MetricValues(name="gitbot_waiting_moves", values=waiting)
+    if (windows := result.windows) is not None:
+        at_risk = {"merge": len(windows.unmerged), "time": len(windows.late)}
+        yield MetricValues(name="gitbot_windows_at_risk", values=at_risk)
+        numbers["gitbot_next_window_timestamp_seconds"] = windows.next_start
     for name, value in numbers.items():
         yield MetricValues(name=name, values={"": value})
     left = result.requests.remaining

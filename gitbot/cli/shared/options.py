@@ -17,7 +17,7 @@ import click
 from gitbot.cli.shared.session import kubeconfig_options, say
 from gitbot.errors import ClusterError, SnapshotError, UsageError
 from gitbot.model.progress import NO_PROGRESS, PlanningProgress
-from gitbot.model.text.instants import parse_instant
+from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.wiring import SystemClock
 
 if TYPE_CHECKING:
@@ -242,7 +242,8 @@ def time_ahead(option: str, text: str, zone: str, *, now: int, past: bool = Fals
     full = time_in_full(seconds, zone, now=now)
     if seconds <= now and not past:
         raise UsageError(
-            f"{option}: found {text!r}, which is past: {full}", hint="give a later one"
+            f"{option}: found {text!r}, which is past: {full}",
+            hint="give a later one, such as: in 10m",
         )
     say(f"{option} {text}: {full}", err=True)
     return seconds
@@ -423,16 +424,22 @@ def read_instant(text: str) -> int:
 
 
 def read_past(option: str, text: str, zone: str, *, now: int) -> int:
-    """Seconds UTC of an option's time that is over. Raises UsageError that names the option."""
-    from gitbot.calendar import spoken_past  # noqa: PLC0415 - keeps --help quick
+    """Seconds UTC of an option's time that is over; says what was understood.
+
+    Raises UsageError that names the option.
+    """
+    from gitbot.calendar import spoken_past, time_in_full  # noqa: PLC0415 - keeps --help quick
     from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
 
     try:
-        return spoken_past(text, zone, now=now)
+        seconds = spoken_past(text, zone, now=now)
     except Refusal as refusal:
         raise UsageError(
             f"{option}: found {text!r}, expected {refusal.expected}", hint=refusal.hint
         ) from refusal
+    if text != format_instant(seconds):  # that says all of it already
+        say(f"{option} {text}: {time_in_full(seconds, zone, now=now)}", err=True)
+    return seconds
 
 
 def _instant(text: str | None) -> int:

@@ -82,6 +82,6 @@ def published_snapshot(repository: Repository, cluster: str, *, now: int) -> Clu
     if data is None:
         raise SnapshotError(
             f"no snapshot of {cluster} is published on branch {branch}",
-            hint="git fetch; `gitbot reconcile` publishes it, with publishSnapshot: true",
+            hint="git fetch; `gitbot reconcile` publishes it, with spec.publishSnapshot: true",
         )
     return read_snapshot([(f"{branch}:{SNAPSHOT_FILE}", data)], now, cluster=cluster)

@@ -100,7 +100,7 @@ def _one(shell: RunContext, number: int, *, publish: bool) -> CheckResult:
         return check_proposal(shell, pull)
     if published is not None:
         return published.check
-    return pulls.check_pull(shell, shell.ledger_store.read(), pull)
+    return pulls.check_open(shell, pull)
 
 
 def clock_of(asked: PlanOptions, *, publish: bool) -> Clock:

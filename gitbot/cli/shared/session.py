@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -97,6 +98,24 @@ def pick_cluster(settings: Settings, name: str) -> str:
     raise UsageError(found, hint=hint)
 
 
+@dataclass(slots=True, kw_only=True)
+class _Teller:
+    """Prints lines of progress, or hands them to `tell`; `zone` once the configuration is read."""
+
+    progress: StderrProgress
+    tell: Callable[[Progress], None] | None
+    zone: str = "UTC"
+
+    def __call__(self, line: Progress) -> None:
+        with self.progress.aside():
+            (self.tell or partial(print_progress, zone=self.zone))(line)
+
+    def note(self, text: str) -> None:
+        from gitbot.workflows.core import context  # noqa: PLC0415 - keeps --help quick
+
+        self(context.Progress(time=SystemClock().now(), text=text))
+
+
 @contextmanager
 def running(
     where: dict[str, str],
@@ -115,18 +134,11 @@ def running(
     without stages. `follow`: the cluster is listed once and then watched; for a log at once.
     """
     from gitbot.wiring.workspace import Follow, open_shell, open_workspace  # noqa: PLC0415
-    from gitbot.workflows.core import context  # noqa: PLC0415 - keeps --help quick
 
     root = find_root(Path.cwd())
     progress = StderrProgress(sys.stderr)
 
-    def told(line: Progress) -> None:
-        with progress.aside():
-            (tell or print_progress)(line)
-
-    def noted(text: str) -> None:
-        told(context.Progress(time=SystemClock().now(), text=text))
-
+    told = _Teller(progress=progress, tell=tell)
     with ExitStack() as opened:
         if tell is None:  # a log has lines of one form, and none of a stage
             opened.enter_context(progress.shown())
@@ -138,7 +150,7 @@ def running(
                 context=where["context"],
                 forgiving=True,
                 copy=copy,
-                follow=Follow(say=noted, at_once=tell is not None) if follow else None,
+                follow=Follow(say=told.note, at_once=tell is not None) if follow else None,
             )
         )
         name = where["cluster"]
@@ -146,6 +158,7 @@ def running(
             name = _own_name(workspace, name, former)
         cluster = pick_cluster(workspace.settings, name)
         shell = open_shell(workspace, cluster, progress=told, onlooker=progress)
+        told.zone = shell.zone
         progress.begins("")
         yield shell
 
@@ -312,8 +325,19 @@ def colour() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def print_progress(progress: Progress) -> None:
-    say(f"{format_instant(progress.time)} {progress.text}", err=True)
+def print_progress(progress: Progress, *, zone: str = "UTC") -> None:
+    """One line on standard error; its time is the zone's, as in every table."""
+    from gitbot.calendar import clock_time  # noqa: PLC0415 - keeps --help quick
+
+    local = clock_time(progress.time, zone)
+    say(f"{local:%Y-%m-%d %H:%M:%S} {zone} {progress.text}", err=True)
+
+
+def times_of(shell: RunContext) -> Callable[[str], str]:
+    """Says the instants of a line in the cluster's zone, and how far away they are."""
+    from gitbot.calendar import localized  # noqa: PLC0415 - keeps --help quick
+
+    return partial(localized, zone=shell.zone, now=shell.clock.now())
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from gitbot.calendar import format_duration, local_text
-from gitbot.execution.request_records import RequestState
+from gitbot.calendar import local_text, localized
 from gitbot.model.ledger.request_id import HealId
+from gitbot.model.text.instants import format_instant
 from gitbot.reports import Paint, Style, escape
 
 if TYPE_CHECKING:
@@ -43,10 +43,14 @@ def table(
         shows = "that ledger shows" if stale else "ledger and forge show"
         parts[0].append(f"{shows} nothing running")
     return "\n\n".join(
-        "\n".join(_painted(escape.terminal(line), paint) for line in part)
+        "\n".join(_painted(escape.terminal(_local(line, result)), paint) for line in part)
         for part in (*parts, lost, movers, spared, openings)
         if part
     )
+
+
+def _local(line: str, result: StatusResult) -> str:
+    return localized(line, result.zone, now=result.now)
 
 
 def _painted(line: str, paint: Paint) -> str:
@@ -69,6 +73,10 @@ def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:
     yield _titled("Broken files", (f"  {item.words}" for item in result.broken_files))
     yield [_stopped(result, index) for index in range(len(result.stops))]
     yield from (_requests(result, name) for name in ("failed", "held"))
+    yield _titled(
+        "At risk",
+        (f"{item.request}: {item.reason}{_then(item.next_command)}" for item in result.at_risk),
+    )
     yield _titled("Waiting for owners", _owners(result))
     yield _titled("Merged, not applied yet", _not_applied(result))
     heals, wishes = _not_planned(result)
@@ -86,7 +94,7 @@ def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:
 
 def _requests(result: StatusResult, section: str) -> list[str]:
     chosen = (item for item in result.requests if item.section == section)
-    lines = (line for item in chosen for line in _request(item, result))
+    lines = (line for item in chosen for line in _request(item))
     return _titled(section.capitalize(), lines)
 
 
@@ -115,7 +123,7 @@ def _then(command: str) -> str:
     return f"; next: {command}" if command else ""
 
 
-def _request(item: RequestStatus, result: StatusResult) -> Iterator[str]:
+def _request(item: RequestStatus) -> Iterator[str]:
     why = f": {item.record.cancelled}" if item.record.cancelled and not item.moves else ""
     yield f"{item.record.id}: {item.record.outcome}{why}"
     for move in item.moves:
@@ -123,22 +131,15 @@ def _request(item: RequestStatus, result: StatusResult) -> Iterator[str]:
         words = f"  {record.number} {record.vm}: {record.source} -> {record.landed or record.to}"
         words += f" {record.state}"
         reason = move.waits or record.reason
-        until = f" until {_time(move.until, result)}" if move.until else ""
+        until = f" until {format_instant(move.until)}" if move.until else ""
         yield f"{words}: {reason}{until}" if reason else words
     if item.next_command:
         yield f"  next: {item.next_command}"
 
 
-def _time(seconds: int, result: StatusResult) -> str:
-    """In the cluster's zone, and from now."""
-    left = seconds - result.now
-    distance = f" (in {format_duration(left)})" if left > 0 else ""
-    return f"{local_text(seconds, result.zone)} {result.zone}{distance}"
-
-
 def _owners(result: StatusResult) -> Iterator[str]:
     for item in result.owners:
-        yield f"{item.request}: {item.waits}; next: approve pull request {item.pull_request}"
+        yield f"{item.request}: {item.waits}; next: gitbot approve {item.pull_request}"
 
 
 def _not_applied(result: StatusResult) -> Iterator[str]:
@@ -191,16 +192,11 @@ def _pull(result: StatusResult, pull: PullRequest, by: str = "") -> str:
 
 
 def _openings(result: StatusResult, *, wide: bool) -> Iterator[str]:
-    ahead = [item for item in result.openings if not _is_done(item, result.now)]
+    ahead = result.openings
     shown = ahead if wide else ahead[:_OPENINGS]
     yield from (_opening(item) for item in shown)
     if len(shown) < len(ahead):
         yield f"and {len(ahead) - len(shown)} more (-o wide)"
-
-
-def _is_done(item: NextOpening, now: int) -> bool:
-    """Whether the opening has begun and its nodes are empty: that is said of the nodes."""
-    return item.state == RequestState.SUCCEEDED and item.open.start <= now
 
 
 def _opening(item: NextOpening) -> str:

@@ -15,6 +15,7 @@ from gitbot.kubernetes.objects import KubernetesObject, at, controller_of, name_
 from gitbot.model.cluster.cluster import ClusterSnapshot
 
 _Set = tuple[str, NamespacedName]  # kind and name
+_AUTOSCALER = "HorizontalPodAutoscaler"
 POOL, VM_SET = "VirtualMachinePool", "VirtualMachineInstanceReplicaSet"
 
 
@@ -55,6 +56,16 @@ def growing_sets(snapshot: ClusterSnapshot) -> tuple[GrowingSet, ...]:
     return tuple(found)
 
 
+def unread_sets(snapshot: ClusterSnapshot) -> tuple[str, ...]:
+    """The sets for which no room is kept as plain files lack their kind, in words."""
+    kinds = [kind for kind in (POOL, VM_SET, _AUTOSCALER) if snapshot.unread(kind)]
+    if not kinds:
+        return ()
+    plurals = ",".join(f"{kind.lower()}s" for kind in kinds)
+    words = f"the files have no {' or '.join(kinds)}, so no room is kept for more of them"
+    return (f"{words}; `kubectl get {plurals} -A -o yaml` adds them",)
+
+
 def _most(snapshot: ClusterSnapshot) -> Iterator[tuple[_Set, tuple[int, str]]]:
     """The replicas of sets of VMs, then what autoscalers allow: the later wins."""
     for kind in (POOL, VM_SET):
@@ -62,7 +73,7 @@ def _most(snapshot: ClusterSnapshot) -> Iterator[tuple[_Set, tuple[int, str]]]:
             if not at(obj, "spec", "paused", default=False):
                 count = at(obj, "spec", "replicas", default=1)
                 yield (kind, name_of(obj)), (count, f"spec.replicas is {count}")
-    for obj in snapshot.of("HorizontalPodAutoscaler"):
+    for obj in snapshot.of(_AUTOSCALER):
         target, own = at(obj, "spec", "scaleTargetRef", default={}), name_of(obj)
         count = at(obj, "spec", "maxReplicas", default=0)
         name = NamespacedName(namespace=own.namespace, name=str(target.get("name")))

@@ -3,7 +3,8 @@
 Every plan prints the assumption: the guest's memory, and the volumes whose migration waits, cross
 the network once at the configured bandwidth, or at KubeVirt's limit for this VM where that is
 lower, plus a fixed time for the start of the target pod and the hand-over. It ignores what the
-guest writes meanwhile.
+guest writes meanwhile; checks say what that adds, if it is measured, and how long the last one
+took. Estimates do not follow these: they decide the order of moves, which a person approves.
 """
 
 from __future__ import annotations
@@ -22,15 +23,25 @@ from gitbot.kubevirt.migration_policy import (
     most_bandwidth,
     time_to_copy,
 )
-from gitbot.model.plan.diagnosis import BANDWIDTH, STORAGE, Check, passed, warned
-from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.cluster.load import DirtyRate
+from gitbot.model.plan.diagnosis import (
+    BANDWIDTH,
+    DIRTY_RATE,
+    LAST_MIGRATION,
+    STORAGE,
+    Check,
+    passed,
+    warned,
+)
+from gitbot.model.plan.problem import PastMigrations, PlacementProblem
 from gitbot.model.text.decoding import decoding
-from gitbot.model.text.wording import first_of
+from gitbot.model.text.wording import counted, first_of
 
 OVERHEAD_SECONDS = 20
 """Seconds of every migration that do not depend on its data: target pod, set-up, hand-over."""
 
 _GIB = 2**30
+_MINUTE = 60
 _MEMORY = (
     ("status", "memory", "guestCurrent"),
     ("spec", "domain", "memory", "guest"),
@@ -101,10 +112,31 @@ class Copy:
     then: str
     volumes: Mapping[str, int]
     disks: Mapping[str, int]
+    dirty: DirtyRate | None = None
+    past: PastMigrations | None = None
 
     @property
     def seconds(self) -> int:
         return estimate(self.memory + sum(self.volumes.values()), self.bandwidth)
+
+    @property
+    def took_longer(self) -> bool:
+        """Whether the VM's last migration took much longer than is estimated now."""
+        before = self.past.seconds if self.past is not None else 0
+        return before - self.seconds >= max(_MINUTE, self.seconds // 2)
+
+    @property
+    def with_writes(self) -> int:
+        """The seconds of copying what the guest writes, too; 0 if unknown or if it never ends."""
+        rate, copying = self.dirty.rate if self.dirty else 0, self.seconds - OVERHEAD_SECONDS
+        lasts = 0 < rate < self.bandwidth
+        return -(-copying * self.bandwidth // (self.bandwidth - rate)) if lasts else 0
+
+    @property
+    def longest(self) -> int:
+        """The most seconds to expect: as estimated, as the last time, or with what is written."""
+        before = self.past.seconds if self.took_longer and self.past is not None else 0
+        return max(self.seconds, before, self.with_writes + OVERHEAD_SECONDS)
 
     def checks(self) -> tuple[Check, ...]:
         what = "memory"
@@ -128,7 +160,25 @@ class Copy:
         if 0 < self.patience < copying:
             late = f"copying takes {copying} s, and after {self.patience} s KubeVirt {self.then}"
             found.append(warned("completion-timeout", late))
+        if self.dirty is not None and self.dirty.rate:
+            found.append(self._written(self.dirty.rate, copying))
+        if self.past is not None:
+            words = f"last took {self.past.seconds} s ({counted(self.past.count, 'move')})"
+            found.append((warned if self.took_longer else passed)(LAST_MIGRATION, words))
         return tuple(found)
+
+    def _written(self, rate: int, copying: int) -> Check:
+        """What the guest writes is copied again, and what it writes meanwhile, and so on."""
+        words = f"the guest writes {rate / 2**20:.1f} MiB/s (Prometheus)"
+        if rate >= self.bandwidth:
+            then = f", so after {self.patience} s KubeVirt {self.then}" if self.patience else ""
+            return warned(DIRTY_RATE, f"{words}, as fast as it is copied or faster{then}")
+        longer = self.with_writes
+        words = f"{words}: copying takes about {longer} s instead of {copying} s"
+        if 0 < self.patience < longer:
+            late = f"{words}, and after {self.patience} s KubeVirt {self.then}"
+            return warned(DIRTY_RATE, late)
+        return passed(DIRTY_RATE, words)
 
 
 class Copies:
@@ -137,6 +187,8 @@ class Copies:
     def __init__(self, problem: PlacementProblem) -> None:
         instances = Instances.of(problem.snapshot)
         self._bandwidth = problem.bandwidth
+        self._dirty = {item.vm: item for item in problem.load.dirty}
+        self._took = problem.took
         self._kubevirt, self._namespaces = instances.kubevirt, instances.namespaces
         self._policies = problem.snapshot.of("MigrationPolicy")
         self._settings: dict[str, dict[str, Any]] = {}
@@ -170,6 +222,8 @@ class Copies:
             then=_then(settings),
             volumes=volumes,
             disks=disks,
+            dirty=self._dirty.get(name_of(vmi)),
+            past=self._took.get(name_of(vmi)),
         )
 
 

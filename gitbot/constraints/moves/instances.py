@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from gitbot.constraints.rules.domains import Domains
-from gitbot.constraints.scheduler.cluster_facts import decoded_nodes
+from gitbot.constraints.scheduler.cluster_facts import decoded_nodes, namespace_labels
 from gitbot.constraints.scheduler.label_index import LabelIndex
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
@@ -34,7 +34,6 @@ from gitbot.model.grouping import grouped
 from gitbot.model.plan.constraint import Occupancy
 
 _Launched = tuple[str, str]  # namespace and UID of the VMI that a launcher pod runs
-NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +123,7 @@ class Instances(Mapping[NamespacedName, Instance]):
             types={(kind, name_of(obj)): obj for kind in TYPE_KINDS for obj in snapshot.of(kind)},
             revisions={name_of(obj): obj for obj in snapshot.of("ControllerRevision")},
         )
+        self.without_namespaces = snapshot.unread("Namespace")
         self.without_storage = all(map(snapshot.unread, STORAGE_KINDS))
         self.domains = Domains(decoded_nodes((obj,) for obj in snapshot.of("Node")))
         self.standing = tuple(role for role in roles if isinstance(role, StandingPod))
@@ -268,7 +268,7 @@ class Instances(Mapping[NamespacedName, Instance]):
         return term.namespaces | self._reached[wanted]
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
-        return {**labels_of(self.namespaces.get(name, {})), NAMESPACE_NAME: name}
+        return namespace_labels(name, labels_of(self.namespaces.get(name, {})))
 
     def occupancy(self) -> Occupancy:
         """VMI to the nodes on which it holds a place; VMs that do not run are left out."""

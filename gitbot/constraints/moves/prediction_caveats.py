@@ -11,8 +11,9 @@ from gitbot.constraints.scheduler.storage import class_of, is_bound, waits_for_c
 from gitbot.constraints.scheduler.verdicts import Judgement
 from gitbot.constraints.scheduler.versions import FOLLOWED, LATER, MINOR
 from gitbot.constraints.scheduler.world import World
+from gitbot.model.cluster.cluster import ADDS_NAMESPACES
 from gitbot.model.cluster.pod import Pod
-from gitbot.model.cluster.scheduling import HOSTNAME, AffinityTerm
+from gitbot.model.cluster.scheduling import HOSTNAME, AffinityTerm, reads_labels
 from gitbot.model.plan.diagnosis import Check, failed, warned
 from gitbot.model.text.names import LIMIT_HARD_ANTI_AFFINITY
 from gitbot.model.text.wording import first_of
@@ -134,11 +135,12 @@ def _unread(pod: Pod, world: World) -> Iterator[Check]:
             "the files have no CSINode: how many volumes a node attaches is not looked at; "
             "`kubectl get csinodes,volumeattachments -o yaml` adds them",
         )
-    if "Namespace" in unread and any(term.namespace_selector for term in _terms(pod)):
+    wishes = [weighted.term.namespace_selector for weighted in pod.affinity.preferred_pods]
+    if "Namespace" in unread and any(map(reads_labels, wishes)):
         yield warned(
             "unread",
-            "the files have no Namespace: a namespaceSelector then sees no labels; "
-            "`kubectl get namespaces -o yaml` adds them",
+            "the files have no Namespace: a wish with a namespaceSelector then sees no labels; "
+            f"{ADDS_NAMESPACES}",
         )
 
 

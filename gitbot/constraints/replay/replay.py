@@ -263,14 +263,16 @@ def _cordons(problem: PlacementProblem, order: MoveOrder) -> dict[str, tuple[int
     These leave the node, or another one that leaves service together with it. A move that only
     makes room for them cordons nothing.
     """
+    nodes = {goal.request.id: frozenset(goal.closes) for goal in problem.goals}
     leaving = grouped(
-        ((move.group, move.source.node), number) for number, move in enumerate(order.moves)
+        ((move.request, move.takes_out(nodes.get(move.request, ()))), number)
+        for number, move in enumerate(order.moves)
     )
     return {
         node: tuple(
             number
             for other in (goal.nodes if goal.together else (node,))
-            for number in leaving.get((goal.group_of(node), other), ())
+            for number in leaving.get((goal.request.id, other), ())
         )
         for goal in problem.goals
         if isinstance(goal, EmptyNodes) and goal.cordoned_by_gitbot

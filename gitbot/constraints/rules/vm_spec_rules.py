@@ -8,7 +8,7 @@ that planner, replay and verification treat them like the rules of intents.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -25,7 +25,12 @@ from gitbot.model.caches import LastValueCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.columns import Mask
 from gitbot.model.cluster.pod import Pod
-from gitbot.model.cluster.scheduling import Affinity, AffinityTerm, SpreadConstraint
+from gitbot.model.cluster.scheduling import (
+    Affinity,
+    AffinityTerm,
+    SpreadConstraint,
+    reads_labels,
+)
 from gitbot.model.grouping import grouped
 from gitbot.model.text.decoding import decoding
 from gitbot.model.text.names import VM_TERMS, IntentRef
@@ -65,6 +70,18 @@ def _asks(item: Instance) -> bool:
     near = at(spec, "affinity", "podAffinity", _REQUIRED, default=())
     spread = spec.get("topologySpreadConstraints") or ()
     return bool(near) or any(one.get("whenUnsatisfiable") != "ScheduleAnyway" for one in spread)
+
+
+def terms_in_doubt(instances: Instances) -> Iterator[NamespacedName]:
+    """The VMs whose required terms select namespaces by labels that the snapshot lacks."""
+    for name, item in instances.items() if instances.without_namespaces else ():
+        vmi = item.vmi or {}
+        with decoding("VirtualMachineInstance", vmi):
+            spec: Json = vmi.get("spec") or {}
+            found = Affinity.of(spec, namespace=name.namespace, labels=item.labels)
+        terms = (*found.required_pods, *found.required_anti)
+        if any(reads_labels(term.namespace_selector) for term in terms):
+            yield name
 
 
 class OwnTerms:

@@ -19,6 +19,7 @@ from gitbot.model.cluster.columns import NodeColumns, Numbers
 from gitbot.model.cluster.node import Node
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduler_profile import DEFAULT_PROFILE, SchedulerProfile
+from gitbot.model.cluster.scheduling import NAMESPACE_NAME
 from gitbot.model.grouping import grouped
 
 FACT_KINDS = (
@@ -102,7 +103,7 @@ class StandingFacts:
 
 def namespace_labels(name: str, labels: Mapping[str, str]) -> Mapping[str, str]:
     """Labels with the name label that the API server adds to every namespace."""
-    return {**labels, "kubernetes.io/metadata.name": name}
+    return {**labels, NAMESPACE_NAME: name}
 
 
 def _volume_room(columns: NodeColumns, storage: Storage) -> dict[str, Numbers]:

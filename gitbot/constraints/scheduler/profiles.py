@@ -12,7 +12,7 @@ from typing import Any
 
 from gitbot.documents import ParsedDocument, Path, read_documents
 from gitbot.errors import SnapshotError
-from gitbot.kubernetes.objects import at, name_of
+from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.scheduler_profile import (
     DEFAULT_FILTERS,
@@ -26,6 +26,7 @@ from gitbot.model.cluster.scheduler_profile import (
 from gitbot.model.plan.findings import Severity
 
 _KIND, _VERSION = "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io/v1"
+_OPENSHIFT_NODE = "node.openshift.io/os_id"
 _OPENSHIFT_PROFILES: Mapping[str, Mapping[str, Any]] = {
     "LowNodeUtilization": {},
     "HighNodeUtilization": {
@@ -113,13 +114,32 @@ _USUAL: Mapping[str, Mapping[str, Any]] = {
 _NOTHING = object()
 
 
+_UNREAD = SchedulerProfiles(
+    profiles={
+        DEFAULT_NAME: SchedulerProfile(
+            unjudged=(
+                Unjudged(
+                    words="its profile on OpenShift was not read; "
+                    "`kubectl get schedulers.config.openshift.io -o yaml` adds it"
+                ),
+            )
+        )
+    }
+)
+
+
+def _is_openshift(snapshot: ClusterSnapshot) -> bool:
+    return any(_OPENSHIFT_NODE in labels_of(node) for node in snapshot.of("Node"))
+
+
 def profiles_of(snapshot: ClusterSnapshot) -> SchedulerProfiles:
     """The profiles of the cluster's scheduler: a file that was given wins over OpenShift's."""
     if snapshot.profiles is not None:
         return snapshot.profiles
     found = next(iter(snapshot.of("Scheduler")), None)
     if found is None:
-        return DEFAULT_PROFILES
+        unread = snapshot.unread("Scheduler") and _is_openshift(snapshot)
+        return _UNREAD if unread else DEFAULT_PROFILES
     source = f"schedulers.config.openshift.io/{name_of(found).name}"
     asked, policy = at(found, "spec", "profile") or "", at(found, "spec", "policy", "name") or ""
     unjudged: tuple[Unjudged, ...] = ()

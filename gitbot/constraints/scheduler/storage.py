@@ -66,7 +66,8 @@ class Storage:
             for obj in snapshot.of("CSIStorageCapacity")
         )
         measured = _drivers(snapshot, "storageCapacity")
-        self.room_known = bool(snapshot.of("CSIDriver") and (self.capacities or not measured))
+        unread = snapshot.unread("CSIStorageCapacity") and bool(measured)
+        self.room_known = not (snapshot.unread("CSIDriver") or unread)
         self.measured = measured if self.room_known else frozenset()
         self._attached: dict[tuple[str, str], set[str]] = {}
         for attachment in snapshot.of("VolumeAttachment"):

@@ -80,6 +80,13 @@ class TermIndex:
                 if term.reaches(namespace, namespace_labels) and term.selector.matches(labels):
                     yield entry, self._nodes.get(entry)
 
+    def about(self, labels: Mapping[str, str]) -> Iterator[AffinityTerm]:
+        """The terms that match such a pod if they reach its namespace."""
+        for label in (*labels.items(), _ANY):
+            for entry in self._by_label.get(label):
+                if entry.term.selector.matches(labels):
+                    yield entry.term
+
 
 def _labels_of(term: AffinityTerm) -> tuple[_Label, ...]:
     """The label values under which a term is indexed: those of its narrowest In requirement."""

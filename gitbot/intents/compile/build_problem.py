@@ -16,9 +16,9 @@ from gitbot.intents.kinds.freeze_window.compile import compile_freezes
 from gitbot.intents.kinds.kind import GoalInputs, Role
 from gitbot.intents.registry import KINDS
 from gitbot.intents.request_history import NO_PAST, RequestHistory
-from gitbot.kubernetes.objects import name_of
+from gitbot.kubernetes.objects import at, name_of
 from gitbot.kubevirt.limits import limits_of
-from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import ADDS_NAMESPACES, ClusterSnapshot
 from gitbot.model.cluster.load import MAX_AGE, NO_LOAD, PERCENT, PRESSURE_LIMIT, ClusterLoad, fresh
 from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Finding, Severity, sort_key
@@ -73,6 +73,7 @@ def build_problem(
     reservations: Iterable[Reservation] = (),
     assume_plugins: Collection[str] = (),
     instances: Instances | None = None,
+    past: RequestHistory = NO_PAST,
 ) -> tuple[PlacementProblem, tuple[Finding, ...]]:
     """The problem, and the findings about rules and freezes.
 
@@ -105,8 +106,9 @@ def build_problem(
         load=load,
         ranking=settings.ranking,
         pressure_limit=pressure_limit(settings, cluster),
+        took=past.took,
     )
-    unjudged = (*_missing_rights_finding(snapshot), *_unjudged_profiles(snapshot))
+    unjudged = (*_unread(snapshot), *_unjudged_profiles(snapshot))
     missing = (*unjudged, *_unmeasured(problem))
     findings = (*rule_findings, *freeze_findings, *missing)
     return problem, tuple(sorted(findings, key=sort_key))
@@ -125,8 +127,8 @@ def _healed(
     return tuple(rule for rule in found if rule.ref.id in healed)
 
 
-def _missing_rights_finding(snapshot: ClusterSnapshot) -> Iterator[Finding]:
-    """What the account could not list, and what follows from it."""
+def _unread(snapshot: ClusterSnapshot) -> Iterator[Finding]:
+    """What the account could not list or the files lack, and what follows from it."""
     if "MigrationPolicy" in snapshot.denied_kinds:
         yield Finding(
             code="plan/unread",
@@ -134,6 +136,15 @@ def _missing_rights_finding(snapshot: ClusterSnapshot) -> Iterator[Finding]:
             message="the account may not list MigrationPolicy: "
             "a move may take longer than estimated",
             hint="give it the role gitbot-reader of deploy/rbac/20-reader.yaml",
+        )
+    policies = snapshot.of("MigrationPolicy") if snapshot.unread("Namespace") else ()
+    if any(at(item, "spec", "selectors", "namespaceSelector") for item in policies):
+        yield Finding(
+            code="plan/unread",
+            severity=Severity.WARNING,
+            message="a MigrationPolicy selects namespaces by their labels, and the files have no "
+            "Namespace: a move may take longer than estimated",
+            hint=ADDS_NAMESPACES,
         )
 
 

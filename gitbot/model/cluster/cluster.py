@@ -53,6 +53,7 @@ KINDS = (
     "VirtualMachinePreference",
     "VolumeAttachment",
 )
+ADDS_NAMESPACES = "`kubectl get namespaces -o yaml` adds them"
 STORAGE_KINDS = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
 
 

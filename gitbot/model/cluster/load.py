@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal, DecimalException
 from functools import cached_property
 
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.text.instants import FOREVER
 from gitbot.model.text.wording import counted, first_of, shortened
 
@@ -28,7 +29,10 @@ METRICS: Mapping[str, str] = {
 }
 PRESSURES = ("cpuPressure", "memoryPressure", "ioPressure")
 MAX_AGE = 300  # seconds
+DIRTY_MAX_AGE = 1800
+"""Seconds. A dirty rate is an average already, and snapshots are published half as often."""
 _MOST = 1_000_000  # percent
+_FASTEST = 10**15  # bytes a second
 PRESSURE_LIMIT = 10 * PERCENT
 
 
@@ -53,12 +57,22 @@ class LoadValue:
         return f"{self.metric} {percent(self.amount)} ({self.source}, {age} s old)"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class DirtyRate:
+    """The bytes of memory that a VM's guest writes in a second. `time` is in seconds UTC."""
+
+    vm: NamespacedName
+    rate: int
+    time: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClusterLoad:
     """The values of one reading, sorted, and sentences about values that could not be read."""
 
     values: tuple[LoadValue, ...] = ()
     missing: tuple[str, ...] = ()
+    dirty: tuple[DirtyRate, ...] = ()
 
     @cached_property
     def by_node(self) -> Mapping[str, Mapping[str, LoadValue]]:
@@ -82,6 +96,10 @@ def hundredths(text: str, *, of: int = 1) -> int:
 
 def seconds(text: str) -> int:
     return int(_number(text, FOREVER))
+
+
+def bytes_in_a_second(text: str) -> int:
+    return int(_number(text, _FASTEST))
 
 
 def _number(text: str, most: int) -> Decimal:
@@ -123,4 +141,8 @@ def fresh(
             said.append(f"{metric} of {first_of(absent, 3)} was not measured")
     if given and not any(metric in PRESSURES for metric, _ in given):
         said.append("no PSI (cpuPressure, memoryPressure, ioPressure) was measured")
-    return ClusterLoad(values=kept, missing=tuple(dict.fromkeys(said)))
+    longest = max(max_age, DIRTY_MAX_AGE)
+    dirty = tuple(item for item in load.dirty if abs(now - item.time) <= longest)
+    if load.dirty and not dirty:
+        said.append(f"what the guests write is older than {counted(longest, 'second')}")
+    return ClusterLoad(values=kept, missing=tuple(dict.fromkeys(said)), dirty=dirty)

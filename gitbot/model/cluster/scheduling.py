@@ -16,6 +16,7 @@ from gitbot.model.caches import ContentCache, IdentityCache
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -73,6 +74,11 @@ class Toleration:
                 return False
 
 
+def reads_labels(spaces: LabelMatcher | None) -> bool:
+    """Whether a namespaceSelector reads more of a namespace than its name."""
+    return spaces is not None and any(item.key != NAMESPACE_NAME for item in spaces.requirements)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AffinityTerm:
     """One pod (anti-)affinity term of a pod. Equal terms of different pods are equal values.
@@ -107,6 +113,14 @@ class AffinityTerm:
         return self.namespace_selector is not None and self.namespace_selector.matches(
             namespace_labels
         )
+
+    def in_doubt(self, namespace: str) -> bool:
+        """Whether labels of the namespace besides its name decide if the term reaches it."""
+        spaces = self.namespace_selector
+        if spaces is None or namespace in self.namespaces or not reads_labels(spaces):
+            return False
+        named = (item for item in spaces.requirements if item.key == NAMESPACE_NAME)
+        return all(item.accepts(namespace) for item in named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

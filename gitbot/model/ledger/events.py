@@ -37,6 +37,7 @@ class MoveState(StrEnum):
     OBSERVED = "observed"  # another mover's migration
 
 
+STARTED_STATES = frozenset({MoveState.INTENDED, MoveState.CREATED, MoveState.RUNNING})
 FINAL_STATES = frozenset(
     {
         MoveState.SUCCEEDED,

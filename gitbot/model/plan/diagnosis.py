@@ -19,6 +19,10 @@ from gitbot.errors import (
 
 BANDWIDTH = "bandwidth"
 """The check of a move that says what makes its copy slower than the configured bandwidth."""
+DIRTY_RATE = "dirty-rate"
+"""The check of a move that says how much longer it takes as the guest writes."""
+LAST_MIGRATION = "last-migration"
+"""The check of a move that says how long the VM's last migration took, as the ledger knows it."""
 TOGETHER = "together"
 """The check of moves of VMs that a rule keeps together, and that move as one."""
 ALLOWED_BREACH = "allowed-breach"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
@@ -87,6 +87,17 @@ class Move:
     @property
     def ref(self) -> MoveRef:
         return MoveRef(request=self.request, id=self.id)
+
+    def takes_out(self, nodes: Container[str]) -> str:
+        """Which of the nodes of its drain leaves service when it begins; "" if none does.
+
+        VMs that move as one go with the first of their nodes; the others have their own turns. A
+        move that only makes room takes none out.
+        """
+        turn = self.group.removeprefix(f"{self.request}/")
+        if turn in nodes:
+            return turn if self.as_one or self.source.node == turn else ""
+        return self.source.node if self.source.node in nodes else ""  # all leave together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +205,9 @@ class Drained:
 
     `together`: all of them at once, or none. If none, `could` is the largest set of nodes found
     that a plan could empty together. `begins`: when its moves may begin, if the window leaves that
-    to the plan (seconds UTC); None: its lead says so.
+    to the plan (seconds UTC); None: its lead says so. `only_cordoned`: the nodes that gitbot
+    cordons, if no VM has to leave any of them; then `file` is that of the window, which otherwise
+    each move names.
     """
 
     request: RequestId
@@ -203,6 +216,8 @@ class Drained:
     together: bool = False
     could: tuple[str, ...] = ()
     begins: int | None = None
+    only_cordoned: tuple[str, ...] = ()
+    file: str = ""
 
 
 LossLevel = Literal["Node", "Zone"]
@@ -286,6 +301,16 @@ class PlacementPlan:
     def begins(self) -> dict[RequestId, int]:
         """When the moves of each drain may begin (seconds UTC), where the plan decides that."""
         return {drain.request: drain.begins for drain in self.drains if drain.begins is not None}
+
+    @property
+    def only_cordoned(self) -> tuple[str, ...]:
+        """The nodes of drains that move nothing and cordon."""
+        return tuple(node for drain in self.drains for node in drain.only_cordoned)
+
+    @property
+    def does_nothing(self) -> bool:
+        """Whether nothing of it needs an approval: no move, no cordon."""
+        return not (self.moves or self.only_cordoned)
 
     def renamed(self, names: Mapping[RequestId, RequestId]) -> PlacementPlan:
         """The plan with other ids of these requests, after which their groups are named."""

@@ -155,6 +155,8 @@ class EmptyNodes(Goal):
     `together`: one group that empties all of `nodes`, or nothing. All are closed, and with
     `cordoned_by_gitbot` unschedulable, from its first move until the end of the plan.
 
+    `cordons_empty`: gitbot also cordons nodes that nothing has to leave: nothing of it has begun.
+
     `ready_by`: the plan decides when moves begin, no earlier than `allowed`, so that the nodes that
     go first are empty at this instant (seconds UTC); 0: they may begin when `allowed` does.
     """
@@ -167,6 +169,7 @@ class EmptyNodes(Goal):
     ordered: bool = False
     later: tuple[str, ...] = ()
     together: bool = False
+    cordons_empty: bool = False
     ready_by: int = 0
 
     @property
@@ -216,10 +219,13 @@ class Reservation:
     pull_request: int = 0
 
     @property
+    def ends(self) -> int:
+        return max((interval.end for interval in self.allowed), default=FOREVER)
+
+    @property
     def until(self) -> str:
         """When its time is over, as it follows a name; "" if it has no end."""
-        ends = max((interval.end for interval in self.allowed), default=FOREVER)
-        return f" until {format_instant(ends)}" if ends < FOREVER else ""
+        return f" until {format_instant(self.ends)}" if self.ends < FOREVER else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +239,14 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PastMigrations:
+    """The migrations of one VM in the ledger: how many, and the seconds that the newest took."""
+
+    count: int
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementProblem:
     """The whole problem. `now` is in seconds UTC, `bandwidth` in bytes a second.
 
@@ -240,7 +254,8 @@ class PlacementProblem:
     those of their specs, by IntentRef.id. `load` has no stale value; `ranking` names the load-aware
     scores that choose between targets of equal breaches. `pressure_limit`: hundredths of a percent.
     `at_once`: the moves start now, so pods that are about to leave may be gone before a target pod
-    has its node.
+    has its node. `took` is shown beside estimates, and decides nothing. `as_one`: sets of VMs;
+    a drain moves all VMs of a set in the turn of the first of their nodes.
     """
 
     cluster: str
@@ -258,6 +273,8 @@ class PlacementProblem:
     ranking: tuple[str, ...] = ()
     pressure_limit: int = PRESSURE_LIMIT
     at_once: bool = False
+    took: Mapping[NamespacedName, PastMigrations] = field(default_factory=dict)
+    as_one: tuple[frozenset[NamespacedName], ...] = ()
 
     def beginning(self, begins: Mapping[RequestId, int]) -> PlacementProblem:
         """The problem in which each of these requests moves nothing before its instant."""

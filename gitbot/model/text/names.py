@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -9,6 +10,8 @@ ApiVersion = Literal["placement.gitbot.dev/v1alpha1"]
 (API_VERSION,) = get_args(ApiVersion)
 """The apiVersion of every document that gitbot reads or writes."""
 CONFIGURATION_FILE = ".gitbot.yaml"
+CORDON_LABEL = "placement.gitbot.dev/cordon"
+"""On a node that gitbot has cordoned: for which opening of a window."""
 OWN_AUTHOR = "gitbot"
 """The author of gitbot's commits, whatever its account on the forge is."""
 LIMIT_HARD_ANTI_AFFINITY = "LimitPodHardAntiAffinityTopology"
@@ -18,6 +21,15 @@ VM_TERMS = "VirtualMachineInstance"
 VM_PLACES = "VirtualMachine"
 """The same for terms of VMs that are rules only while they are broken."""
 OWN_TERMS = (VM_PLACES, VM_TERMS)
+
+
+_NO_NAME = re.compile(r"(?:[^a-z0-9.]|\.(?![a-z0-9])|(?<![a-z0-9])\.)+")
+_LONGEST = 40  # characters of a name that is made from words
+
+
+def words_as_name(text: str) -> str:
+    """`quarter-close` for `Quarter close!`: a name for an intent and its branch; "" from none."""
+    return _NO_NAME.sub("-", text.lower())[:_LONGEST].strip("-.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 LONGEST = 64
-ALIKE = 0.73  # gitlab is as near as 0.727 to gitea, and means another forge
+ALIKE = 0.73  # gitea and gitlab are as near as 0.727, and are two forges
 
 
 def nearest(word: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | None:

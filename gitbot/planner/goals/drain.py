@@ -121,6 +121,8 @@ def empty_nodes(board: PlanState, goal: EmptyNodes, closed: Closed, late: Late) 
     for turn in turns:
         planned.extend(_planned(drain, turn, back))
         back.add(turn.node)
+    for vms in board.facts.problem.as_one if not goal.together else ():
+        planned = _in_one_turn(planned, vms, [turn.node for turn in turns])
     done = not any(turn.left for turn in turns)
     if done and len(planned) > must and goal.away is None and not board.facts.problem.goals[1:]:
         must += must_step_aside(board, leaving, drain.wish)
@@ -134,12 +136,14 @@ def empty_nodes(board: PlanState, goal: EmptyNodes, closed: Closed, late: Late) 
         cordon=goal.cordoned_by_gitbot,
         away=goal.away,
         at_once=goal.nodes if goal.together else (),
-        drained=_drained(drain, turns, could, none=none),
+        drained=_drained(drain, turns, could, none=none, moves=bool(planned)),
         any_order=all(turn.any_order for turn in turns if turn.steps),
     )
 
 
-def _drained(drain: _Drain, turns: Turns, could: tuple[str, ...], *, none: bool) -> Drained:
+def _drained(
+    drain: _Drain, turns: Turns, could: tuple[str, ...], *, none: bool, moves: bool
+) -> Drained:
     """Which nodes have no VM left, in the order in which they are emptied; `none` begins."""
     goal = drain.goal
     if none:
@@ -147,11 +151,15 @@ def _drained(drain: _Drain, turns: Turns, could: tuple[str, ...], *, none: bool)
         return Drained(request=goal.request.id, emptied=(), kept=kept, together=True, could=could)
     stays, against = drain.board.facts.stays, drain.against
     full = {t.node for t in turns if t.left or any(stays(vm, t.node) for vm in against[t.node])}
+    emptied = tuple(turn.node for turn in turns if turn.node not in full)
+    cordoned = emptied if goal.cordons_empty and not moves else ()
     return Drained(
         request=goal.request.id,
-        emptied=tuple(turn.node for turn in turns if turn.node not in full),
+        emptied=emptied,
         kept=tuple(turn.node for turn in turns if turn.node in full),
         together=goal.together,
+        only_cordoned=cordoned,
+        file=goal.request.intent.file if cordoned else "",
     )
 
 
@@ -172,6 +180,30 @@ def _planned(drain: _Drain, turn: _NodeTurn, back: Container[str]) -> list[Plann
             )
         )
     return found
+
+
+def _in_one_turn(
+    planned: list[Planned], vms: frozenset[NamespacedName], order: Sequence[str]
+) -> list[Planned]:
+    """The moves, those of these VMs in the turn of the first of their nodes.
+
+    Unless one goes to a node that has not had its turn by then: it would be in the way there.
+    """
+    mine = [item for item in planned if item.step.vm in vms]
+    turns = dict.fromkeys(item.leaves for item in mine)
+    if len(turns) < 2 or {item.step.source for item in mine} != turns.keys():
+        return planned
+    first = mine[0]
+    if not {item.step.node for item in mine}.isdisjoint(order[order.index(first.leaves) :]):
+        return planned
+    last = max(place for place, item in enumerate(planned) if item.group == first.group)
+    joined = [
+        replace(item, group=first.group, leaves=first.leaves)
+        for item in planned[last + 1 :]
+        if item.step.vm in vms
+    ]
+    rest = [item for item in planned[last + 1 :] if item.step.vm not in vms]
+    return [*planned[: last + 1], *joined, *rest]
 
 
 def _turns(drain: _Drain) -> tuple[Turns, bool]:
@@ -468,6 +500,9 @@ def _title(goal: EmptyNodes, pull: PullTitle) -> str:
     left = {move.source.node for move in pull.moves}
     emptied = [node for node in goal.nodes if node in left]
     inside = ", ".join(filter(None, (pull.amount, pull.opening)))
+    if not pull.moves:
+        when = f" ({pull.opening})" if pull.opening else ""
+        return f"Cordon {first_of(goal.nodes, 2)}{when}"
     return f"Empty {first_of(emptied or goal.nodes, 2)} ({inside})"
 
 

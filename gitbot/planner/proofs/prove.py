@@ -6,8 +6,9 @@ plan. It treats the unknown as allowed: no proof is better than a wrong one.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from gitbot.constraints.rules.rule_parts import NodePart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster.columns import Mask
 from gitbot.model.plan.constraint import RuleConstraint
+from gitbot.model.plan.diagnosis import CONTRADICTION
 from gitbot.model.plan.plan import Hold
 from gitbot.model.plan.problem import EmptyNodes, Goal, HealRule, MoveVms, ReturnHome
 from gitbot.model.progress import PlanningProgress
 from gitbot.model.text.wording import first_of
+from gitbot.planner.holds import obstacle
 from gitbot.planner.plan_types import Draft, Task
 from gitbot.planner.proofs.capacity_model import CapacityModel, DomainLimit
 from gitbot.planner.proofs.causes import Counted, causes, closed_by, contradiction
@@ -39,6 +42,9 @@ MOST_NODES = 4
 
 _OPEN = frozenset({"no-feasible-node", "no-free-domain", "not-together", "not-healed"})
 """Codes of holds for which the search alone cannot tell whether a plan exists."""
+
+_BY_OTHERS = frozenset({"blocked-node", CONTRADICTION, "interrupted"})
+"""Codes of holds for which other VMs, or the planner, are the reason: the VM would move."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,22 +67,30 @@ class GoalRequirement:
     """What a goal needs in the end: each VM on one of its nodes; no VM arrives on a `closed` one.
 
     All masks come from `CapacityModel.once`. With `heals`, the rule of that id holds in the end.
-    `told` describes the requirement if it is not the whole goal of a VM.
+    `told` describes the requirement if it is not the whole goal of a VM. No move of a VM that
+    `stays` may start.
     """
 
     must: Mapping[NamespacedName, Mask]
     closed: Mask
     heals: str = ""
     told: str = ""
+    stays: Callable[[NamespacedName], bool] | None = None
 
 
 def proofs_of(
-    ground: CapacityModel, goal: Goal, stuck: frozenset[NamespacedName]
+    ground: CapacityModel,
+    goal: Goal,
+    stuck: frozenset[NamespacedName],
+    barred: frozenset[NamespacedName] = frozenset(),
 ) -> Iterator[Proof]:
-    """Why a goal cannot be reached for VMs that found no place; empty if that is not proven."""
+    """Why a goal cannot be reached for VMs that found no place; empty if that is not proven.
+
+    VMs that are `barred` from moving at all need no place.
+    """
     if isinstance(goal, MoveVms):
         yield from _contradicted(ground, goal)
-    for quest in quests(ground, goal, stuck):
+    for quest in quests(ground, goal, stuck, barred):
         for proof in prove(ground, quest):
             others = list(causes(ground, proof.scope, goal)) if proof.scope is not None else []
             reason, remedy = beside_words(proof.reason, proof.remedy, others)
@@ -103,16 +117,19 @@ def with_proofs(
     If the onlooker asks to end, what is not proven by then stays open.
     """
     stuck: dict[str, set[NamespacedName]] = {}
+    barred: dict[str, set[NamespacedName]] = {}
     for draft in drafts:
         for hold in draft.holds:
             if hold.code in _OPEN:
                 stuck.setdefault(hold.request, set()).add(hold.vm.namespaced_name)
+            elif hold.code not in _BY_OTHERS:
+                barred.setdefault(hold.request, set()).add(hold.vm.namespaced_name)
     ground = CapacityModel(board)
     found: dict[tuple[str, NamespacedName], Proof] = {}
     for goal in board.facts.problem.goals if stuck else ():
         request = goal.request.id
-        left = set(stuck.get(request, ()))
-        for proof in proofs_of(ground, goal, frozenset(left)) if left else ():
+        left, out = set(stuck.get(request, ())), frozenset(barred.get(request, ()))
+        for proof in proofs_of(ground, goal, frozenset(left), out) if left else ():
             found.update({(request, vm): proof for vm in proof.vms & left})
             left -= proof.vms
             if not left or onlooker.stopped():
@@ -159,26 +176,41 @@ def _contradicted(ground: CapacityModel, goal: MoveVms) -> Iterator[Proof]:
 
 
 def quests(
-    ground: CapacityModel, goal: Goal, stuck: frozenset[NamespacedName]
+    ground: CapacityModel,
+    goal: Goal,
+    stuck: frozenset[NamespacedName],
+    barred: frozenset[NamespacedName] = frozenset(),
 ) -> Iterator[GoalRequirement]:
     """What the goal needs; for a drain, first some nodes that are stuck, each alone."""
     facts = ground.board.facts
     closed = closed_by(facts.problem.goals)
     shut = ground.mask(closed)
+    stays = cache(partial(_stays, ground, goal))
     match goal:
         case MoveVms():
             wanted = ground.mask(facts.matching(goal.target))
-            goes = dict.fromkeys(sorted(goal.vms), wanted)
-            yield _moved(ground, goes, shut, leave=goal.target.anywhere)
+            goes = dict.fromkeys(sorted(set(goal.vms) - barred), wanted)
+            yield replace(_moved(ground, goes, shut, leave=goal.target.anywhere), stays=stays)
         case ReturnHome():
             homes = {vm: ground.mask([home]) for vm, home in sorted(goal.homes.items())}
-            yield _moved(ground, homes, shut, leave=False)
+            goes = {vm: home for vm, home in homes.items() if vm not in barred}
+            yield replace(_moved(ground, goes, shut, leave=False), stays=stays)
         case EmptyNodes():
-            yield from _emptied(ground, goal, closed, stuck)
+            for quest in _emptied(ground, goal, closed, stuck, barred):
+                yield replace(quest, stays=stays)
         case HealRule():
             for rule in facts.rules:
                 if rule.ref.id == goal.rule.id:
                     yield _healed(ground, rule, shut)
+
+
+def _stays(ground: CapacityModel, goal: Goal, vm: NamespacedName) -> bool:
+    """Whether no goal asks for a move of this VM, and none of them may make it step aside."""
+    goals = ground.board.facts.problem.goals
+    return not any(vm in other.named for other in goals) and all(
+        obstacle(ground.board, other.request, vm, frozenset(), named=other is not goal) is not None
+        for other in goals
+    )
 
 
 def _healed(ground: CapacityModel, rule: RuleConstraint, shut: Mask) -> GoalRequirement:
@@ -203,7 +235,11 @@ def _moved(
 
 
 def _emptied(
-    ground: CapacityModel, goal: EmptyNodes, closed: Iterable[str], stuck: frozenset[NamespacedName]
+    ground: CapacityModel,
+    goal: EmptyNodes,
+    closed: Iterable[str],
+    stuck: frozenset[NamespacedName],
+    barred: frozenset[NamespacedName],
 ) -> Iterator[GoalRequirement]:
     """Stuck nodes, each as if the drain's other nodes stayed open; then all at once.
 
@@ -213,7 +249,8 @@ def _emptied(
     free: dict[str, list[NamespacedName]] = {}
     for node in goal.nodes:
         there = residents(ground.board, node)
-        movable = [vm for vm in there if vm in ground.held and not ground.fixed(vm)]
+        able = (vm for vm in there if vm not in barred and not ground.fixed(vm))
+        movable = [vm for vm in able if vm in ground.held]
         if not goal.block or len(movable) == len(there):
             free[node] = movable
     alone = [node for node, vms in free.items() if not stuck.isdisjoint(vms)]
@@ -286,7 +323,12 @@ def _apart(proofs: Iterable[Proof]) -> int:
 
 def prove(ground: CapacityModel, quest: GoalRequirement) -> Iterator[Proof]:
     """All proofs that are found: room on few nodes first, then VMs that must be apart."""
-    rooms = CapacityCheck(ground=ground, closed=quest.closed, must=frozenset(quest.must))
+    rooms = CapacityCheck(
+        ground=ground,
+        closed=quest.closed,
+        must=frozenset(quest.must),
+        stays=quest.stays or ground.fixed,
+    )
     if not quest.heals:
         yield from _narrow(rooms, quest)
     rules = {rule.ref: rule for vm in quest.must for rule in ground.board.facts.rules_over(vm)}

@@ -7,7 +7,7 @@ than its room has. So `sum(need // unit) <= sum(room // unit)` for every unit, o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,11 +41,15 @@ class Shortage:
 
 @dataclass(slots=True, kw_only=True)
 class CapacityCheck:
-    """Room at the end of one quest: `must` are its VMs, and no VM arrives on a `closed` node."""
+    """Room at the end of one quest: `must` are its VMs, and no VM arrives on a `closed` node.
+
+    No other VM that `stays` moves.
+    """
 
     ground: CapacityModel
     closed: Mask
     must: frozenset[NamespacedName]
+    stays: Callable[[NamespacedName], bool]
     _confined: dict[int, tuple[Mask, Sequence[NamespacedName]]] = field(default_factory=dict)
     _left: dict[tuple[int, str, int], int] = field(default_factory=dict)
     _needs: dict[tuple[int, str], Numbers] = field(default_factory=dict)
@@ -135,7 +139,7 @@ class CapacityCheck:
         elsewhere = self.ground.without(
             self.ground.without(self.ground.nodes(vm), self.closed), mask
         )
-        return not elsewhere.any() or self.ground.fixed(vm)
+        return not elsewhere.any() or self.stays(vm)
 
     def _units(self, mask: Mask, resource: str, needs: Sequence[int]) -> list[int]:
         """1 for the sum, then sizes of VMs, largest first."""

@@ -6,22 +6,16 @@ anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-from markupsafe import Markup
+from jinja2 import Template
 
 from gitbot.calendar import local_text
-from gitbot.errors import GitbotError
 from gitbot.model.plan.diagnosis import Outcome
 from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import MoveRef
-from gitbot.model.text.instants import format_instant
-from gitbot.model.text.wording import counted
-from gitbot.reports import escape
 from gitbot.reports.conditions import starts_of
 from gitbot.reports.diff import (
     HOLD_TITLES,
@@ -33,9 +27,10 @@ from gitbot.reports.diff import (
     why_held,
 )
 from gitbot.reports.html.move_chart import MoveChart, board, narrow_board
+from gitbot.reports.html.templates import compiled, parts_of, rendered
 from gitbot.reports.html.timeline import Timeline, narrow_timeline, timeline
 from gitbot.reports.html.year_chart import year_picture
-from gitbot.reports.sentence import memory, short_drains
+from gitbot.reports.sentence import memory, short_drains, time_known
 from gitbot.reports.waits import waits_of
 
 PAGE = "report.html.j2"
@@ -72,7 +67,7 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
             "sentence": diff.happens,
             "short": short_drains(plan),
             "plan": plan,
-            "findings": diff.said,
+            "findings": diff.said_locally,
             "hold_titles": HOLD_TITLES,
             "boards": _boards(board(diff)),
             "timelines": _timelines(timeline(diff)),
@@ -145,47 +140,18 @@ def html_table(
 
 
 def _rendered(templates: Mapping[str, str], values: Mapping[str, Any]) -> str:
-    missing = [name for name in PARTS if name not in templates]
-    if missing:
-        raise GitbotError(
-            f"template {missing[0]} is missing",
-            hint="templates/ ships with gitbot: reinstall it, or put the file back",
-        )
-    try:
-        return _compiled(tuple((name, templates[name]) for name in PARTS)).render(
-            {"product": "placement plan", **values}
-        )
-    except TemplateError as error:
-        raise GitbotError(
-            f"template {PAGE} cannot be rendered: {error}",
-            hint="put the shipped report templates back",
-        ) from error
+    template = _compiled(parts_of(templates, PARTS))
+    return rendered(template, {"product": "placement plan", **values})
 
 
 @lru_cache(maxsize=4)
 def _compiled(parts: tuple[tuple[str, str], ...]) -> Template:
-    environment = ImmutableSandboxedEnvironment(
-        loader=DictLoader(dict(parts)),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_inert,
-    )
-    environment.filters |= {
-        "instant": format_instant,
-        "counted": counted,
+    filters: dict[str, Callable[..., Any]] = {
         "what_to_do": what_to_do,
         "why_held": why_held,
         "by_reasons": by_reasons,
         "memory": memory,
+        "time_known": time_known,
     }
-    environment.tests["explained"] = lambda hold, diff: is_said(diff, hold)
-    return environment.get_template(PAGE)
-
-
-def _inert(value: object) -> object:
-    """Escape text from people and clusters; hidden and reordering characters become visible."""
-    if isinstance(value, Markup):
-        return Markup(escape.lines(str(value)))  # noqa: S704 - it was safe before
-    return escape.lines(value) if isinstance(value, str) else value
+    tests = {"explained": lambda hold, diff: is_said(diff, hold)}
+    return compiled(parts, PAGE, filters=filters, tests=tests)

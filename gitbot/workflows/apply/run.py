@@ -74,6 +74,7 @@ from gitbot.workflows.approval.base_history import history_error
 from gitbot.workflows.approval.judged_merges import to_write
 from gitbot.workflows.approval.read_approvals import Approvals, begun_approvals, read_approvals
 from gitbot.workflows.core.base_branch import readable_base
+from gitbot.workflows.core.closed_gates import closed_gate
 from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.core.stop_conditions import (
     UNREADABLE,
@@ -206,7 +207,14 @@ def report(run: PassState) -> None:
 def opens_soon(run: PassState, within: int) -> int:
     """When the next move's allowed time begins (UTC seconds); 0 if not within `within` seconds."""
     now, waiting = run.shell.clock.now(), run.steps.waiting
-    times = [item.until for item in waiting if item.opens and now < item.until <= now + within]
+    opens = [item.until for item in waiting if item.opens]
+    opens += [  # of drains that only cordon; others have a move that waits
+        span.start
+        for item in run.approvals.approved
+        if not (item.moves or item.terms.blocked_reason)
+        for span in item.terms.allowed
+    ]
+    times = [time for time in opens if now < time <= now + within]
     return min(times) if times and not run.stop else 0
 
 
@@ -403,6 +411,7 @@ def _view(run: PassState, snapshot: ClusterSnapshot) -> ExecutorInput:
         run.approvals.approved,
         now=now,
         stop=run.stop,
+        gate=closed_gate(shell, run.base, run.journal.seen, run.approvals.approved),
         judge_groups=not run.judged,
         executor=shell.executor,
         unsent=run.tickets.unsent,

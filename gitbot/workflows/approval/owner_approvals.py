@@ -76,9 +76,10 @@ def consents(
 ) -> tuple[OwnerApproval, ...]:
     """Every owner approval that a plan needs for its requests, given or not, sorted."""
     moves = document.plan.moves
+    cordoned = {drain.request for drain in document.plan.drains if drain.only_cordoned}
     needs = {
         need
-        for request in {move.request for move in moves}
+        for request in {*(move.request for move in moves), *cordoned}
         for need in needs_of(
             owners, intents, request, moves, drained=drained_nodes(document, request)
         )
@@ -151,7 +152,9 @@ def _judged(
         asked += [owners] if owners.asks else []
     if not asked:
         return item
-    only = replace(document, plan=replace(document.plan, moves=item.moves))
+    asked_by = {item.id, *(move.request for move in item.moves)}
+    drains = tuple(drain for drain in document.plan.drains if drain.request in asked_by)
+    only = replace(document, plan=replace(document.plan, moves=item.moves, drains=drains))
     try:
         found = {
             consent: None

@@ -10,7 +10,7 @@ from gitbot.documents import read_documents
 from gitbot.errors import InvalidInput, RepositoryError
 from gitbot.execution.approval import MergedPull, NotApproved, ProposalFact, decide
 from gitbot.execution.executor_types import Approval, Approved
-from gitbot.execution.ledger_folds import fold_concern
+from gitbot.execution.ledger_folds import BUSY, fold_concern, fold_nodes
 from gitbot.execution.request_records import fold_requests
 from gitbot.intents import proposal_file
 from gitbot.kubernetes.objects import at
@@ -19,14 +19,23 @@ from gitbot.model.ledger.events import (
     MergeJudged,
 )
 from gitbot.model.ledger.ledger import Ledger, concern_of
-from gitbot.model.ledger.request_id import RequestId
-from gitbot.model.plan.plan import Move
+from gitbot.model.ledger.owner_approval import missing
+from gitbot.model.ledger.request_id import DrainId, RequestId
+from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.text.instants import parse_instant
 from gitbot.ports.forge import PullRequest, PullState
+from gitbot.published import PlanDocument
 from gitbot.workflows.approval.base_history import is_part_of, lost_commit
 from gitbot.workflows.approval.judged_merges import judge_merge, refused_before
-from gitbot.workflows.approval.owner_approvals import CurrentClusterFacts, awaiting
+from gitbot.workflows.approval.owner_approvals import (
+    CurrentClusterFacts,
+    awaiting,
+    consents,
+    owners_at,
+)
+from gitbot.workflows.approval.stale_reviews import facts_if_merged_now
 from gitbot.workflows.approval.started_requests import StartedRequests
+from gitbot.workflows.core.base_branch import read_head
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.ledger.kept_plans import plan_of
@@ -61,8 +70,10 @@ def read_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> A
     for pull in sorted(pulls, key=lambda item: (item.merged_at, item.number)):
         if pull.base_branch != shell.base_branch or not _is_relevant(shell, ledger, pull):
             continue
-        decision, facts = _decide(shell, ledger, pull, base.commit, ended)
+        decision, facts = _decide(shell, base, ledger, pull, ended)
         judged += judge_merge(shell, ledger, decision, facts)
+        if facts is None and _only_cordoned(ledger, decision):
+            continue  # it is settled: its nodes are back, and nothing of it begins any more
         if isinstance(decision, Approval):
             decision = _void(shell, begun, pull, decision, base.commit) or decision
         if isinstance(decision, NotApproved):
@@ -78,8 +89,14 @@ def read_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> A
     for item in begun.lapsed(approved, refused):
         for found in _requests(shell, base, begun, item.approval, only=item.request):
             approved.append(replace(found, terms=item.on(found.terms)))
+    approved += begun.without_moves(base.intents, {item.id for item in approved})
     approved.sort(key=lambda item: item.approval.merged_at)
     return Approvals(approved=tuple(approved), refused=tuple(refused), judged=tuple(judged))
+
+
+def _only_cordoned(ledger: Ledger, decision: Approval | NotApproved) -> bool:
+    document = plan_of(ledger, decision.digest) if isinstance(decision, Approval) else None
+    return document is not None and not document.plan.moves
 
 
 def begun_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> Approvals:
@@ -92,7 +109,8 @@ def begun_approvals(shell: RunContext, base: RevisionEngine, ledger: Ledger) -> 
         for found in _requests(shell, base, begun, item.approval)
         if found.id == item.request
     )
-    return Approvals(approved=tuple(approved), refused=())
+    nodes = begun.without_moves(base.intents, ())
+    return Approvals(approved=(*approved, *nodes), refused=())
 
 
 def first_pull(ledger: Ledger, cluster: str) -> int:
@@ -123,9 +141,9 @@ def _void(
 
 def _decide(
     shell: RunContext,
+    base: RevisionEngine,
     ledger: Ledger,
     pull: PullRequest,
-    base: str,
     ended: Mapping[RequestId, int],
 ) -> tuple[Approval | NotApproved, MergedPull | None]:
     """What a merge approved, and its facts if reviews were read: only if they can still matter.
@@ -133,11 +151,13 @@ def _decide(
     The history of merges only grows. If all requests of a merge have ended, gitbot does not ask the
     forge again.
     """
-    known = refused_before(ledger, pull, shell.cluster_name) or _edited(shell, ledger, pull, base)
+    known = refused_before(ledger, pull, shell.cluster_name) or _edited(
+        shell, ledger, pull, base.commit
+    )
     if known is not None:
         return known, None
     facts = merged_pull(shell, ledger, pull)
-    if _is_settled(shell, ledger, facts, ended):
+    if _is_settled(shell, base, ledger, facts, ended):
         return decide(facts), None
     whole = shell.forge.get_pull(pull.number)
     if (whole.merge_commit, whole.merged_at) != (pull.merge_commit, pull.merged_at):
@@ -153,7 +173,11 @@ def _decide(
 
 
 def _is_settled(
-    shell: RunContext, ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int]
+    shell: RunContext,
+    base: RevisionEngine,
+    ledger: Ledger,
+    facts: MergedPull,
+    ended: Mapping[RequestId, int],
 ) -> bool:
     """Whether every request of every plan shown on the pull request has ended.
 
@@ -164,8 +188,11 @@ def _is_settled(
         document = plan_of(ledger, digest)
         if document is None:
             continue  # the ledger dropped it, so no merge can approve it
+        for drain in _cordoning(shell, document.plan, facts.merge_commit).values():
+            if drain not in ended and not _is_over(shell, base, document, ledger, drain):
+                return False
         for move in document.plan.moves:
-            merged = _merged_id(shell, move, facts.merge_commit)
+            merged = _merged_id(shell, move.request, move.intent.file, facts.merge_commit)
             last = ended.get(merged.approved(digest))
             if last is None or (facts.proposal is not None and move.id > last):
                 return False
@@ -315,6 +342,30 @@ def read_proposal(shell: RunContext, ledger: Ledger, rev: str, concern: str) -> 
     return ProposalFact(concern=concern, digest=str(digest), expires_at=expires_at, base=base)
 
 
+def waits_for(shell: RunContext, pull: PullRequest) -> str:
+    """Whose approval the plan lacks that a pull request shows, in words; "" for nobody's.
+
+    A merge of it starts nothing before.
+    """
+    ledger = shell.ledger_store.read()
+    newest = shell.repository.commit(shell.base_branch).id
+    facts = facts_if_merged_now(pull, ledger.shown(pull.number, cluster=shell.cluster_name))
+    shell.repository.fetch_commit(pull.head)
+    concern = _concern_of(shell, pull)
+    fact = read_proposal(shell, ledger, pull.head, concern) if concern else None
+    last = facts.records[-1] if facts.records else None
+    digest = fact.digest if fact else last.digest if last and last.head == pull.head else ""
+    document = plan_of(ledger, digest) if digest else None
+    if document is None:
+        return ""
+    base = shell.read_base(newest if fact or last is None else last.shown.base or newest)
+    owners = owners_at(shell, base.commit, CurrentClusterFacts(shell=shell, settings=base.settings))
+    if owners is None or not owners.asks:
+        return ""
+    intents = base.intents if fact else read_head(shell, pull.head, base.revision).intents
+    return missing(consents(shell, owners, document, intents, facts.replace(proposal=fact)))
+
+
 def _requests(
     shell: RunContext,
     base: RevisionEngine,
@@ -327,11 +378,16 @@ def _requests(
     document = plan_of(begun.ledger, approval.digest)
     if document is None or document.plan.cluster != shell.cluster_name:
         return []
-    ids = {move.request: _merged_id(shell, move, approval.commit) for move in document.plan.moves}
+    plan, commit = document.plan, approval.commit
+    ids: dict[RequestId, RequestId] = {
+        move.request: _merged_id(shell, move.request, move.intent.file, commit)
+        for move in plan.moves
+    }
+    ids |= _cordoning(shell, plan, commit)
     names = {planned: merged for planned, merged in ids.items() if planned != merged}
     document = replace(document, plan=document.plan.renamed(names))
     found = []
-    for planned in sorted({move.request for move in document.plan.moves}):
+    for planned in sorted(set(ids.values())):
         request = planned.approved(approval.digest)
         if only and request != only:
             continue
@@ -346,10 +402,40 @@ def _requests(
     return found
 
 
-def _merged_id(shell: RunContext, move: Move, commit: str) -> RequestId:
-    """The id of a move's request after a merge. That of a window is the commit of its file."""
-    planned, repository = move.request, shell.repository
+def _merged_id(shell: RunContext, planned: RequestId, file: str, commit: str) -> RequestId:
+    """The id of a planned request after a merge. That of a window is the commit of its file."""
+    repository = shell.repository
     named = not commit or planned.merged(commit) == planned  # most are: they ask Git nothing
     if named or repository.resolve(commit) is None:
         return planned
-    return planned.merged(repository.introduced_by(commit, move.intent.file) or commit)
+    return planned.merged(repository.introduced_by(commit, file) or commit)
+
+
+def _cordoning(shell: RunContext, plan: PlacementPlan, commit: str) -> dict[RequestId, RequestId]:
+    """The drains of a plan that move nothing and cordon, with their ids after a merge."""
+    return {
+        drain.request: _merged_id(shell, drain.request, drain.file, commit)
+        for drain in plan.drains
+        if drain.only_cordoned
+    }
+
+
+def _is_over(
+    shell: RunContext,
+    base: RevisionEngine,
+    document: PlanDocument,
+    ledger: Ledger,
+    drain: RequestId,
+) -> bool:
+    """Whether a drain without moves begins nothing any more, and its nodes are back."""
+    if not isinstance(drain, DrainId):
+        return True
+    nodes = fold_nodes(ledger, cluster=shell.cluster_name, occurrence=drain.occurrence)
+    if any(node.state in BUSY or node.cordoned_by_gitbot for node in nodes.values()):
+        return False
+    now = shell.clock.now()
+    terms = base.terms(drain, document, now=now)
+    if terms is None or terms.maintenance is None:
+        return True
+    left = set(terms.maintenance.nodes) - nodes.keys()
+    return not left or all(span.end <= now for span in terms.allowed)

@@ -6,16 +6,23 @@ further move of it starts; gitbot still watches running moves to their end and r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gitbot.execution.approval import NotApproved
 from gitbot.execution.executor_types import Approval, Approved, Maintenance, Terms
-from gitbot.execution.ledger_folds import BUSY, fold_nodes, window_as_merged
+from gitbot.execution.ledger_folds import (
+    BUSY,
+    drains_without_moves,
+    fold_nodes,
+    window_as_merged,
+)
 from gitbot.execution.request_records import RequestRecord
+from gitbot.intents import IntentSet
 from gitbot.model.ledger.events import MoveApproved
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import DrainId, RequestId
+from gitbot.model.plan.plan import Hold
 from gitbot.model.text.instants import Interval
 from gitbot.published import PlanDocument
 
@@ -66,7 +73,9 @@ class StartedRequests:
             # A window without schedule is the exception: it is open only while its file exists.
             void = removed if _is_open_ended(request) else ""
         terms = terms.replace(void=void)
-        return terms.replace(maintenance=self._maintenance(document, request, bool(removed)))
+        return terms.replace(
+            maintenance=self._maintenance(request, bool(removed), document.plan.holds)
+        )
 
     def lapsed(
         self, approved: Iterable[Approved], refused: Iterable[NotApproved]
@@ -93,6 +102,28 @@ class StartedRequests:
                     UnapprovedPlan(request=name, approval=entered[1], void=void, paused=paused)
                 )
         return tuple(found)
+
+    def without_moves(self, intents: IntentSet, known: Collection[RequestId]) -> Iterator[Approved]:
+        """Drains that only cordoned, whose nodes are away, and that nothing else has approved now.
+
+        Nothing of them begins; their nodes return.
+        """
+        for drain in drains_without_moves(self.ledger, self.cluster, self.records):
+            occurrence = drain.occurrence
+            nodes = fold_nodes(self.ledger, cluster=self.cluster, occurrence=occurrence).values()
+            away = any(node.state in BUSY or node.cordoned_by_gitbot for node in nodes)
+            if drain in known or not away:
+                continue
+            removed = intents.window(occurrence.window) is None
+            yield Approved(
+                id=drain,
+                approval=Approval(digest="", pull_request=0),
+                moves=(),
+                terms=Terms(
+                    paused="the forge does not list its pull request as merged",
+                    maintenance=self._maintenance(drain, removed),
+                ),
+            )
 
     def _entered(self, request: RequestId, digest: str = "") -> tuple[Terms, Approval] | None:
         """Terms and approval with which a request, or one plan of it, entered the ledger."""
@@ -126,7 +157,7 @@ class StartedRequests:
         return known is not None or self.started(request)
 
     def _maintenance(
-        self, document: PlanDocument, request: RequestId, removed: bool
+        self, request: RequestId, removed: bool, held: Iterable[Hold] = ()
     ) -> Maintenance | None:
         """The window's maintenance settings as they were when its first node started."""
         if not isinstance(request, DrainId):
@@ -134,7 +165,7 @@ class StartedRequests:
         begun = window_as_merged(self.ledger, cluster=self.cluster, occurrence=request.occurrence)
         if begun is None:
             return None
-        holds = [hold.vm.namespaced_name for hold in document.plan.holds if hold.request == request]
+        holds = [hold.vm.namespaced_name for hold in held if hold.request == request]
         return Maintenance(
             occurrence=request.occurrence,
             nodes=begun.nodes,

@@ -62,6 +62,9 @@ class Questions(Protocol):
         Raises ClusterForbidden if the account may not read them.
         """
 
+    def evicting_roles(self) -> tuple[str, ...]:
+        """Those that may evict pods. Raises as migrating_roles."""
+
     def pins(self) -> bool:
         """Whether migrations have `spec.addedNodeSelector`."""
 
@@ -357,13 +360,21 @@ def _around(questions: Questions) -> Iterable[Check]:
         yield warned(name, message, f"{APPLY_RBAC} lets it read these ClusterRoles")
         return
     if not roles:
+        evicting = questions.evicting_roles()
         words = f"{_MIGRATE} is aggregated to neither admin nor edit"
-        yield passed(name, f"namespace admins cannot migrate VMs around gitbot: {words}")
+        more = f"; an eviction, which {' and '.join(evicting)} may ask for, still makes KubeVirt "
+        more = f"{more}migrate a VM with evictionStrategy LiveMigrate" if evicting else ""
+        yield passed(name, f"namespace admins cannot create migrations: {words}{more}")
         return
-    message = f"who has ClusterRole {' or '.join(roles)} in a namespace can migrate its VMs around "
+    who = f"who has ClusterRole {' or '.join(roles)} in a namespace can migrate its VMs around"
+    message = f"{who} gitbot: {_MIGRATE}, or another ClusterRole with that right, is aggregated"
     labels = " ".join(f"{_AGGREGATED}-{role}-" for role in roles)
-    fix = f"to end that: kubectl label clusterrole {_MIGRATE} {labels}; gitbot audit names each one"
-    yield warned(name, f"{message}gitbot ({_MIGRATE} is aggregated)", fix)
+    fix = (
+        f"to end that: kubectl label clusterrole {_MIGRATE} {labels}; others: kubectl get "
+        f"clusterroles -l {_AGGREGATED}-{roles[-1]}=true (before release 1.5 kubevirt.io:admin "
+        "and kubevirt.io:edit have the right: upgrade); gitbot audit names each migration"
+    )
+    yield warned(name, message, fix)
 
 
 def _pins(questions: Questions) -> Iterable[Check]:

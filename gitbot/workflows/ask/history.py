@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from gitbot.model.ledger.events import (
 )
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.text.instants import FOREVER
+from gitbot.published import PastMove, published
 from gitbot.published.ledger_lines import line_value
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.ledger.anchor import Anchor, known_migrations, read_anchor
@@ -75,6 +76,36 @@ def moves_of(
         if event.time < until and (key := _move_of(event)) in wanted:
             found.setdefault(key, []).append(event)
     return sorted(found.values(), key=lambda lines: lines[-1].seq)
+
+
+def past_move(lines: Sequence[LedgerEvent], values: Sequence[Mapping[str, Any]]) -> PastMove:
+    """A move by its lines and their values, which is the longer work.
+
+    Of each field it takes the newest value, of how it ended what the last line says.
+    """
+    known: dict[str, Any] = {"request": lines[-1].file}
+    for value in values:
+        known |= value
+    value = values[-1]
+    intent = next((line for line in lines if isinstance(line, MoveApproved)), None)
+    last = value.get("reason", "") if lines[-1] is not intent else ""
+    doubt = "?" if isinstance(lines[-1], UnknownEvent) else ""  # an event of a newer gitbot
+    return published(
+        {
+            "time": lines[-1].time,
+            "vm": known.get("vm", ""),
+            "from": known.get("from", ""),
+            "to": value.get("landed") or known.get("to", ""),
+            "seconds": value.get("seconds", 0),  # an earlier attempt's are none of this one
+            "state": f"{lines[-1].state}{doubt}",
+            "reason": last,
+            "by": known.get("merger") or known.get("author", ""),
+            "pullRequest": known.get("pullRequest", 0),
+            "why": ": ".join(filter(None, (intent.reason, intent.note))) if intent else "",
+            "request": known["request"],
+        },
+        PastMove,
+    )
 
 
 def _move_of(event: LedgerEvent) -> object:

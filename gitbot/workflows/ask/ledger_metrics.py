@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gitbot.audit import CODE_OF_PREFERRED, CODE_OF_REQUIRED
 from gitbot.execution.ledger_folds import BREAKER, BUSY, concerns_of, fold_concern
@@ -11,14 +11,17 @@ from gitbot.execution.request_records import RequestState, fold_requests
 from gitbot.model.ledger.events import (
     FINAL_STATES,
     ForeignMove,
+    MoveApproved,
     MoveChanged,
     MoveState,
     StopSet,
 )
 from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.reports import MetricValues
 from gitbot.workflows.ask.maintenance import nodes_of
 from gitbot.workflows.audit import standing_since
+from gitbot.workflows.ledger.kept_plans import estimates_of
 
 _CURRENT = frozenset(MoveState) - FINAL_STATES - {MoveState.OBSERVED}
 _UNFINISHED = (
@@ -43,6 +46,8 @@ def ledger_metrics(ledger: Ledger, cluster: str) -> Iterator[MetricValues]:
         yield MetricValues(name="gitbot_audit_findings", values=found)
         yield from _broken(standing_since(ledger, cluster))
     yield MetricValues(name="gitbot_ledger_lines", values={"": len(ledger.events)})
+    size = sum(map(len, ledger.plans.values()))
+    yield MetricValues(name="gitbot_ledger_plans_bytes", values={"": size})
 
 
 def _broken(since: Mapping[str, int]) -> Iterator[MetricValues]:
@@ -86,21 +91,41 @@ def _ended(ledger: Ledger, cluster: str) -> Iterator[MetricValues]:
     ended = {str(state): 0 for state in FINAL_STATES}
     foreign = 0
     created = set()
+    planned = {}
     took = []
     for event in ledger.requests(cluster):
         match event:
             case ForeignMove():
                 foreign += 1
+            case MoveApproved():
+                planned[event.request, event.move] = event.terms.planned
             case MoveChanged(state=state):
                 if event.migration_uid:  # a quick one may be first seen at its end
                     created.add(event.migration_uid)
                 if state in FINAL_STATES:
                     ended[str(state)] += 1
                 if state is MoveState.SUCCEEDED and event.migration_uid:
-                    took.append(event.seconds)
-            case _:  # approvals and cancels
+                    took.append(event)
+            case _:  # cancels
                 pass
     yield MetricValues(name="gitbot_migrations_created_total", values={"": len(created)})
     yield MetricValues(name="gitbot_moves_ended_total", values=ended)
     yield MetricValues(name="gitbot_foreign_migrations_total", values={"": foreign})
-    yield MetricValues(name="gitbot_migration_duration_seconds", observed=tuple(took))
+    durations = tuple(float(event.seconds) for event in took)
+    yield MetricValues(name="gitbot_migration_duration_seconds", observed=durations)
+    ratios = tuple(_ratios(ledger, took, planned))
+    yield MetricValues(name="gitbot_migration_estimate_ratio", observed=ratios)
+
+
+def _ratios(
+    ledger: Ledger,
+    took: Iterable[MoveChanged],
+    planned: Mapping[tuple[RequestId, int], RequestId],
+) -> Iterator[float]:
+    """What each migration took over its estimate. `planned`: its request in the plan, by move."""
+    estimated = estimates_of(ledger, {event.digest for event in took})
+    for event in took:
+        request = planned.get((event.request, event.move), event.request)
+        seconds = estimated.get(event.digest, {}).get((request, event.move), 0)
+        if seconds:  # otherwise its plan is damaged, and says so elsewhere
+            yield event.seconds / seconds

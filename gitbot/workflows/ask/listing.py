@@ -13,6 +13,7 @@ from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.model.ledger.events import MoveState
 from gitbot.model.ledger.request_id import MigrationRequestId, RequestId
 from gitbot.model.text.instants import FOREVER, Interval
+from gitbot.published import PublishedListing, published
 from gitbot.workflows.ask.next_openings import NextOpening
 from gitbot.workflows.ask.node_vm_rows import Row, nodes_in, vms_in
 from gitbot.workflows.ask.status import StatusResult, look_at_all
@@ -36,7 +37,11 @@ class Listing:
 
 def listing(shell: RunContext, kind: str) -> Listing:
     """All rows of one kind. Without the cluster, nodes and VMs are not known."""
-    seen, page = look_at_all(shell)
+    return listing_of(shell, *look_at_all(shell), kind)
+
+
+def listing_of(shell: RunContext, seen: CurrentState, page: StatusResult, kind: str) -> Listing:
+    """As `listing`, from a look that was taken already."""
     sources = _RowSources(shell=shell, seen=seen, page=page)
     rows: Mapping[str, Callable[[], Iterator[Row]]] = {
         "intents": sources.intents,
@@ -165,7 +170,12 @@ class _RowSources:
             always = not {"schedule", "calendar"} & plain.keys()
             if always and ended_at(self._concern_sources(), intent) is not None:
                 return self._row(intent, "over", "all its nodes are back")
-            return self._row(intent, "open" if always else "over", "")
+            current = self._seen.base.opening(intent, now=self._page.now)
+            if always or current is None or not current.open.contains(self._page.now):
+                return self._row(intent, "open" if always else "over", "")
+            # Its drain is over, so no opening is ahead, but its time is not.
+            record = self._records.get(current.drain)
+            return self._row(intent, "open", record.outcome if record is not None else "")
         open_now = opening.open.contains(self._page.now)
         row = self._row(intent, "open" if open_now else "closed", opening.state)
         return replace(row, opens=opening.open, opening=opening.words)
@@ -203,3 +213,31 @@ def name_of_row(row: Row) -> str:
     if row.kind in ("Request", "Move"):
         return row.name
     return f"{row.kind.lower()}/{row.name}"
+
+
+def listing_document(whole: Listing) -> PublishedListing:
+    fields = {
+        "cluster": whole.cluster,
+        "time": whole.now,
+        "of": whole.kind,
+        "notRead": whole.not_read,
+        "broken": whole.broken,
+        "items": [_item(row) for row in whole.rows],
+    }
+    return published(fields, PublishedListing)
+
+
+def _item(row: Row) -> Mapping[str, object]:
+    return {
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
+        "state": row.state,
+        "health": row.health,
+        "since": row.since,
+        "opens": row.opens.start if row.opens else 0,
+        "opening": row.opening,
+        "where": row.where,
+        "file": row.file,
+        "labels": row.labels,
+    }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from gitbot.calendar import Occurrence, current_or_next, local_text, occurrence_words
-from gitbot.execution.cluster_facts import ClusterFacts
+from gitbot.execution.cluster_facts import vms_by_node
 from gitbot.execution.executor_types import Approved
 from gitbot.execution.request_records import RequestRecord, RequestState
 from gitbot.intents import (
@@ -18,7 +18,8 @@ from gitbot.intents import (
     freeze_times,
 )
 from gitbot.intents.compile import HORIZON, Opening
-from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.request_id import DrainId, RequestId
 from gitbot.model.text.instants import Interval
 from gitbot.reports import further_merges
 from gitbot.workflows.core.revision_engine import RevisionEngine
@@ -54,9 +55,13 @@ def next_openings(
     approved: tuple[Approved, ...],
     *,
     now: int,
+    ended: Collection[RequestId] = (),
 ) -> tuple[NextOpening, ...]:
-    """Of every schedule the occurrence that is open or comes next, the soonest first."""
-    found = [*_windows(base, records, approved, now), *_freezes(base, now)]
+    """Of every schedule the occurrence that is open or comes next, the soonest first.
+
+    One whose drain is in `ended` is past, however long it stays open; so is a cancelled one.
+    """
+    found = [*_windows(base, records, approved, now, ended), *_freezes(base, now)]
     return tuple(sorted(found, key=lambda item: (item.open, item.intent.ref)))
 
 
@@ -65,9 +70,10 @@ def _windows(
     records: Mapping[RequestId, RequestRecord],
     approved: tuple[Approved, ...],
     now: int,
+    ended: Collection[RequestId],
 ) -> Iterator[NextOpening]:
     for intent, spec in base.intents.maintenance_windows:
-        opening = _opening(base, records, intent, now) if spec.schedule is not None else None
+        opening = _opening(base, records, intent, now, ended) if spec.schedule is not None else None
         if opening is None or spec.schedule is None:
             continue
         drains = spec.nodes is not None
@@ -122,22 +128,40 @@ def _begins(spec: MaintenanceWindowSpec, opening: Opening, approved: tuple[Appro
 
 
 def is_empty(seen: CurrentState, item: NextOpening) -> bool:
-    """Whether the nodes of the opening hold no VM now: nothing is proposed for them."""
-    opening = seen.base.opening(item.intent, now=seen.now) if item.request else None
-    if opening is None or opening.drain != item.request or seen.unread:
+    """Whether its nodes are known to hold no VM now, and gitbot does not cordon them either."""
+    return not seen.unread and needs_nothing(seen.base, item, seen.problem.snapshot, now=seen.now)
+
+
+def needs_nothing(
+    base: RevisionEngine, item: NextOpening, snapshot: ClusterSnapshot, *, now: int
+) -> bool:
+    """Whether the nodes of the opening hold no VM in the snapshot, and gitbot cordons none."""
+    if not isinstance(item.request, DrainId):
         return False
-    snapshot = seen.problem.snapshot
-    goal = seen.base.drain_goal(item.intent, opening, snapshot, now=seen.now)
-    by_node = ClusterFacts.of(seen.problem, ()).by_node
-    return goal is not None and not any(by_node.get(node) for node in goal.nodes)
+    opening = base.opening(item.intent, now=now, occurrence=item.request.occurrence.id)
+    if opening is None:
+        return False
+    goal = base.drain_goal(item.intent, opening, snapshot, now=now)
+    if goal is None or goal.cordons_empty:
+        return False
+    return vms_by_node(snapshot).keys().isdisjoint(goal.nodes)
 
 
 def _opening(
-    base: RevisionEngine, records: Mapping[RequestId, RequestRecord], intent: Intent, now: int
+    base: RevisionEngine,
+    records: Mapping[RequestId, RequestRecord],
+    intent: Intent,
+    now: int,
+    ended: Collection[RequestId],
 ) -> Opening | None:
-    """The one that is open or comes next and whose drain nobody cancelled."""
+    """The one that is open or comes next, and whose drain is not over."""
+
+    def is_over(opening: Opening) -> bool:
+        past = opening.drain in ended and opening.open.start <= now
+        return past or drain_state(records, (), opening.drain) == CANCELLED
+
     opening = base.opening(intent, now=now)
-    while opening is not None and drain_state(records, (), opening.drain) == CANCELLED:
+    while opening is not None and is_over(opening):
         after = base.opening(intent, now=opening.open.end)
         opening = after if after is not None and after.open > opening.open else None
     return opening

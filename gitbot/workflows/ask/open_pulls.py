@@ -48,14 +48,7 @@ def before_merge(
     }
     found = {pull.number: "gitbot propose" for pull in own if pull.branch in over}
     for pull in people:
-        first = check_first(
-            shell.forge.capabilities,
-            seen.ledger,
-            pull,
-            cluster=shell.cluster_name,
-            now=seen.now,
-            several=shell.several,
-        )
+        first = check_first(shell, seen.ledger, pull, now=seen.now)
         if first:
             found[pull.number] = first
     return found

@@ -8,17 +8,24 @@ from dataclasses import dataclass, field, replace
 from gitbot.errors import ClusterError, UsageError
 from gitbot.execution.admit_plans import can_admit, is_known
 from gitbot.execution.executor_types import FORBIDDEN, Approved, Waiting
-from gitbot.execution.ledger_folds import fold_nodes, window_as_merged
+from gitbot.execution.ledger_folds import (
+    begins_nodes_now,
+    drains_without_moves,
+    fold_nodes,
+    window_as_merged,
+)
 from gitbot.execution.request_records import MoveRecord, RequestRecord, RequestState, fold_requests
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.events import MoveState, NodeState
 from gitbot.model.ledger.request_id import (
     DrainId,
+    MigrationRequestId,
     OccurrenceId,
     RequestId,
     parse_request_id,
     request_called,
 )
+from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import nearest
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.known_requests import NotPlanned
@@ -29,6 +36,7 @@ from gitbot.workflows.ask.next_openings import EMPTY, NextOpening, is_empty, nex
 from gitbot.workflows.ask.open_pulls import before_merge, changing_intents, concern_of, is_own
 from gitbot.workflows.ask.policy_waivers import PolicyWaiver, exceptions
 from gitbot.workflows.ask.stop_lines import stop_lines
+from gitbot.workflows.ask.window_outlook import late_requests, unmerged
 from gitbot.workflows.core.base_branch import ReadableBase, readable_base
 from gitbot.workflows.core.broken_files import BrokenFile
 from gitbot.workflows.core.context import RunContext
@@ -39,7 +47,14 @@ from gitbot.workflows.core.stop_conditions import (
     observe_mode_reason,
 )
 from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
-from gitbot.workflows.propose import Away, away_from_home, not_planned, unhealed, unproposed
+from gitbot.workflows.propose import (
+    Away,
+    away_from_home,
+    explain_command,
+    not_planned,
+    unhealed,
+    unproposed,
+)
 
 _FAILED = (RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED)
 RECENT = 86_400  # seconds for which a finished request stays on the list
@@ -104,7 +119,8 @@ class StatusResult:
     in.
 
     `not_applied` are approved, but no pass has taken them up yet; `not_planned` are requests of the
-    base branch without an approved plan, and broken rules without a proposed healing.
+    base branch without an approved plan, and broken rules without a proposed healing. `at_risk`
+    will miss their windows, for want of a merge or of time.
 
     `not_read` says why the cluster could not be read, or "". If set, it is unknown what waits,
     which VMs are outside a plan, which requests have none, and whether the cluster's stop flag is
@@ -126,6 +142,7 @@ class StatusResult:
     stops: tuple[Standstill, ...] = ()
     away: tuple[Away, ...] = ()
     openings: tuple[NextOpening, ...] = ()
+    at_risk: tuple[NotPlanned, ...] = ()
     owners: tuple[Unconsented, ...] = ()
     exceptions: tuple[PolicyWaiver, ...] = ()
     movers: tuple[NotedObject, ...] = ()
@@ -189,6 +206,12 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
     away = away_from_home(seen, pulls, shell.plan_soon)
     approved = seen.approvals.approved
     nodes = maintenance(seen, records, away, apply=apply_command(seen))
+    ended = {name for name, record in records.items() if record.finished}
+    ended |= drains_without_moves(seen.ledger, shell.cluster_name, records).keys()
+    openings = tuple(
+        _opening(shell, seen, item, wishes, pulls)
+        for item in next_openings(seen.base, records, approved, now=seen.now, ended=ended)
+    )
     replan = _commands_for_new_plans(shell, seen, pulls, wishes)
     return StatusResult(
         cluster=shell.cluster_name,
@@ -206,10 +229,8 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         ),
         nodes=nodes,
         away=away,
-        openings=tuple(
-            _opening(shell, seen, item, wishes, pulls)
-            for item in next_openings(seen.base, records, approved, now=seen.now)
-        ),
+        openings=openings,
+        at_risk=tuple(_at_risk(shell, seen, records, openings, pulls)),
         pulls=pulls,
         people=people,
         before_merge=before_merge(shell, seen, pulls, people, records.values()),
@@ -223,6 +244,35 @@ def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> Sta
         not_read=seen.unread,
         zone=seen.base.revision.zone or "UTC",
     )
+
+
+def _at_risk(
+    shell: RunContext,
+    seen: CurrentState,
+    records: Mapping[RequestId, RequestRecord],
+    openings: Iterable[NextOpening],
+    pulls: tuple[PullRequest, ...],
+) -> Iterator[NotPlanned]:
+    """What will miss its window, for want of a merge or of time, and what to type."""
+    approved = seen.approvals.approved
+    branches = {pull.branch: pull for pull in pulls}
+    known = {item.request: item for item in openings}
+    near = (
+        () if seen.unread else unmerged(seen.base, known.values(), seen.problem.snapshot, seen.now)
+    )
+    for name in near:
+        pull = branches.get(concern_branch(shell.cluster_name, concern_of(name)))
+        merge = f"review and merge {pull.url or f'pull request {pull.number}'}" if pull else ""
+        begins = format_instant(known[name].begins or known[name].open.start)
+        reason = f"nobody has approved it, and it begins at {begins}"
+        yield NotPlanned(
+            request=name, reason=reason, next_command=merge or known[name].next_command
+        )
+    for name, reason in late_requests(records, approved, seen.now).items():
+        longer = "lengthen its time, or let it end without the rest"
+        yield NotPlanned(
+            request=name, reason=f"{reason}: {longer}", next_command=explain_command(name)
+        )
 
 
 def _waiting(wishes: Iterable[NotPlanned], broken: Iterable[NotPlanned]) -> tuple[NotPlanned, ...]:
@@ -295,6 +345,7 @@ def _only(
             if request in (item.occurrence.drain, item.occurrence.homecoming)
         ),
         openings=tuple(item for item in whole.openings if item.request == request),
+        at_risk=tuple(item for item in whole.at_risk if item.request == request),
         pulls=tuple(pull for pull in whole.pulls if pull.branch == branch),
         people=(),
         exceptions=(),
@@ -367,9 +418,30 @@ def _next(seen: CurrentState, record: RequestRecord, replan: str | None) -> str:
     failed = [move for move in record.moves.values() if move.state is MoveState.FAILED]
     if failed and record.finished and _leaves_together(seen, record):
         return f"gitbot propose, to finish it, or gitbot cancel {record.id}, to send the VMs back"
+    if record.outcome == RequestState.EXPIRED:
+        return _once_more(seen, record)
     if failed:
         return f"gitbot explain vm/{failed[0].vm.name} -n {failed[0].vm.namespace}"
     return "" if record.finished or _waits_for_time(seen, record) else apply_command(seen)
+
+
+def _once_more(seen: CurrentState, record: RequestRecord) -> str:
+    """What asks again for what has expired; "" if that comes by itself, with the next opening."""
+    moves = record.moves.values()
+    match record.id:
+        case DrainId(occurrence=occurrence):
+            known = seen.base.revision.intents.window(occurrence.window)
+            schedule = known[1].schedule if known is not None else None
+            if schedule is not None and schedule.recurrence:
+                return ""
+            nodes = " ".join(sorted({move.source for move in moves}))
+            return f"gitbot drain {nodes} --start TIME --for DURATION"
+        case MigrationRequestId(namespace=namespace):
+            vms = " ".join(sorted({f"vm/{move.vm.name}" for move in moves}))
+            targets = {move.to for move in moves}
+            where = f" --to {targets.pop()}" if len(targets) == 1 else ""
+            return f"gitbot move {vms} -n {namespace}{where}"
+    return ""
 
 
 def _is_in_stopped_folder(seen: CurrentState, record: RequestRecord) -> bool:
@@ -415,7 +487,16 @@ def not_applied(seen: CurrentState, cluster: str) -> tuple[NotApplied, ...]:
         )
         for item in seen.approvals.approved
         if _is_new(item, records.get(item.id, RequestRecord(id=item.id)))
+        or _cordons_now(seen, item, cluster)
     )
+
+
+def _cordons_now(seen: CurrentState, item: Approved, cluster: str) -> bool:
+    """Whether a drain that moves nothing is open, and no node of it has begun."""
+    if item.moves or item.terms.blocked_reason or not isinstance(item.id, DrainId):
+        return False
+    begun = fold_nodes(seen.ledger, cluster=cluster, occurrence=item.id.occurrence)
+    return not begun and begins_nodes_now(seen.ledger, item, cluster=cluster, now=seen.now)
 
 
 def _is_new(item: Approved, record: RequestRecord) -> bool:

@@ -40,6 +40,7 @@ def status_document(result: StatusResult) -> PublishedStatus:
         ],
         "away": [_away(item) for item in result.away],
         "openings": [_opening(item) for item in result.openings],
+        "atRisk": result.at_risk,
         "pullRequests": [_pull(result, pull) for pull in result.pulls],
         "intentPullRequests": [_pull(result, pull) for pull in result.people],
         "refused": result.refused,

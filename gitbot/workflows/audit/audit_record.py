@@ -34,8 +34,7 @@ def dated(item: AuditFinding, known: Mapping[str, int]) -> AuditFinding:
 
 def identity(item: AuditFinding) -> str:
     """Code and subject: a finding stays the same while its text changes."""
-    name = f"{item.name.namespace}/{item.name.name}".lstrip("/")
-    return f"{item.finding.code} {item.kind} {name}"
+    return f"{item.finding.code} {item.subject}"
 
 
 def score(

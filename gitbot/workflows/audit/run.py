@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gitbot.audit import (
@@ -16,16 +16,20 @@ from gitbot.audit import (
 )
 from gitbot.calendar import format_duration
 from gitbot.constraints.moves.instances import Instances
+from gitbot.constraints.rules.unread_rule import UnreadRule
+from gitbot.constraints.rules.vm_spec_rules import terms_in_doubt
 from gitbot.intents import IntentSet
 from gitbot.intents.compile import compile_rules, nodes_of, opening_of
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
-from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.cluster.cluster import ADDS_NAMESPACES, ClusterSnapshot
 from gitbot.model.ledger.events import OBSERVATIONS, ConcernState
 from gitbot.model.ledger.ledger import Ledger, concern_of
+from gitbot.model.plan.constraint import RuleConstraint
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.text.names import CONFIGURATION_FILE, IntentRef
+from gitbot.model.text.wording import first_of
 from gitbot.planner import is_answer, unplanned
 from gitbot.workflows.audit.audit_record import dated, standing_since
 from gitbot.workflows.core.judged_plan import ANSWER_WITHOUT, fault_findings
@@ -121,6 +125,18 @@ def run_audit(
         )
 
 
+def _in_doubt(snapshot: ClusterSnapshot) -> Iterator[str]:
+    if doubtful := [str(name) for name in terms_in_doubt(Instances.of(snapshot))]:
+        words = f"the namespaceSelector of {first_of(doubtful, 3)}: no Namespace was read"
+        yield f"{words} ({ADDS_NAMESPACES})"
+
+
+def _unread(rules: Iterable[RuleConstraint]) -> Iterator[str]:
+    for rule in rules:
+        if isinstance(rule, UnreadRule):
+            yield f"{rule.reason} ({ADDS_NAMESPACES})"
+
+
 def _audited(
     snapshot: ClusterSnapshot,
     *,
@@ -132,13 +148,14 @@ def _audited(
     load: LoadQuestion | None,
 ) -> AuditResult:
     found: list[AuditFinding] = []
-    unasked: list[str] = []
+    unasked = [*_in_doubt(snapshot)]
     if revision is None:
         unasked.append("rules of intents, and manifests: there is no repository here")
         found += audit_cluster(snapshot)
     else:
         instances = Instances.of(snapshot)
         rules, compiled = compile_rules(revision.intents, instances)
+        unasked += _unread(rules)
         seen = _observed(revision.intents, ledger, revision.cluster)
         known = standing_since(ledger, revision.cluster)
         found += audit_cluster(

@@ -8,6 +8,7 @@ cluster.
 
 from __future__ import annotations
 
+from gitbot.workflows.approval.read_approvals import waits_for
 from gitbot.workflows.author.heal_terms import healing_of_terms
 from gitbot.workflows.author.remove_pin import Pinned, open_unpinning, unpinning
 from gitbot.workflows.author.run import (
@@ -15,22 +16,26 @@ from gitbot.workflows.author.run import (
     asked_already,
     check_new,
     open_already,
+    open_beside,
     open_new,
     with_free_name,
 )
-from gitbot.workflows.pulls.next_step import check_first, next_step
+from gitbot.workflows.pulls.next_step import after_merge, check_first, next_step
 
 __all__ = [
     "NewIntent",
     "Pinned",
+    "after_merge",
     "asked_already",
     "check_first",
     "check_new",
     "healing_of_terms",
     "next_step",
     "open_already",
+    "open_beside",
     "open_new",
     "open_unpinning",
     "unpinning",
+    "waits_for",
     "with_free_name",
 ]

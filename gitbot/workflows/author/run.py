@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, count
@@ -12,11 +12,14 @@ from gitbot.calendar import duration, resolve
 from gitbot.documents import read_documents, write_shown
 from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 from gitbot.execution.request_records import fold_requests
-from gitbot.kubernetes.objects import at
+from gitbot.intents import read_intents
+from gitbot.kubernetes.objects import at, labels_of, name_of
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import DrainId, MigrationRequestId
 from gitbot.model.text.instants import Interval
 from gitbot.model.text.names import API_VERSION
+from gitbot.model.text.wording import first_of
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.ports.idempotence import is_up_to_date
 from gitbot.workflows.check import CheckResult, check_texts
@@ -83,6 +86,38 @@ def with_free_name(shell: RunContext, new: NewIntent) -> NewIntent:
 
 def open_already(shell: RunContext, new: NewIntent) -> PullRequest | None:
     """The open pull request that asks for the same, whatever its name and note are."""
+    found = (pull for pull, path, data in _open_files(shell, new) if _same(data, path, new))
+    return next(found, None)
+
+
+def open_beside(shell: RunContext, new: NewIntent) -> tuple[tuple[PullRequest, str], ...]:
+    """Open pull requests that are about some of the same nodes or VMs, and about which.
+
+    VMs that a file takes by their labels are not compared.
+    """
+    mine = _subjects(shell, new.spec)
+    base = shell.read_base(shell.repository.commit(shell.base_branch).id).revision
+    found = []
+    for pull, path, data in _open_files(shell, new):
+        for item in read_intents({path: data}, base.settings, shell.cluster_name)[0].intents:
+            if (item.ref.kind, item.ref.namespace) == (new.kind, new.namespace):
+                both = sorted(mine & _subjects(shell, item.spec.plain()))
+                found += [(pull, first_of(both, 3))] if both else []
+    return tuple(found)
+
+
+def _subjects(shell: RunContext, spec: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the nodes and VMs that a file names, and of the nodes that it selects."""
+    selector = at(spec, "nodes", "selector")
+    labels = LabelMatcher.of(selector) if isinstance(selector, Mapping) else None
+    nodes = shell.cluster.snapshot().of("Node") if labels is not None else ()
+    chosen = {name_of(node).name for node in nodes if labels and labels.matches(labels_of(node))}
+    names = (at(spec, part, "names", default=()) for part in ("nodes", "vms"))
+    return frozenset(chosen).union(*names)
+
+
+def _open_files(shell: RunContext, new: NewIntent) -> Iterator[tuple[PullRequest, str, bytes]]:
+    """The files that open pull requests of the same command add."""
     for pull in shell.forge.list_pulls(state=PullState.OPEN):
         verb, _, rest = pull.branch.partition("/")
         name = rest.removeprefix(f"{new.namespace}-") if new.namespace else rest
@@ -96,9 +131,8 @@ def open_already(shell: RunContext, new: NewIntent) -> PullRequest | None:
             raise  # nobody knows whether it asks for the same
         except RepositoryError:
             continue  # its head is gone: it cannot be merged either
-        if data is not None and _same(data, path, new):
-            return pull
-    return None
+        if data is not None:
+            yield pull, path, data
 
 
 def asked_already(shell: RunContext, new: NewIntent) -> str:

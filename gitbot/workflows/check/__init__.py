@@ -13,7 +13,7 @@ from gitbot.workflows.check.override import override
 from gitbot.workflows.check.publish import (
     PublishResult,
     check_group,
-    check_pull,
+    check_open,
     check_texts,
     on_top,
     publish,
@@ -41,7 +41,7 @@ __all__ = [
     "check",
     "check_group",
     "check_one",
-    "check_pull",
+    "check_open",
     "check_texts",
     "evidence_of",
     "in_time",

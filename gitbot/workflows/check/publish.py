@@ -77,6 +77,8 @@ def _publish(shell: RunContext, *, number: int, snapshot: ClusterSnapshot | None
     base = shell.repository.commit(shell.base_branch).id
     outcome = check_pull(shell, ledger, pull, base=base, snapshot=snapshot)
     outcome = _with_room(shell, ledger, outcome)
+    shown = journal.ledger.shown(pull.number, cluster=shell.cluster_name)
+    outcome = with_owners(shell, pull, outcome, base, shown)
     if is_own_proposal(shell, pull):
         digest, wrote = "", _write_foreign_checks(shell, pull, outcome)
     else:
@@ -94,6 +96,14 @@ def _with_room(shell: RunContext, ledger: Ledger, outcome: CheckResult) -> Check
     if not reason:
         return outcome
     return replace(outcome, findings=(*outcome.findings, no_room_finding(reason)))
+
+
+def check_open(shell: RunContext, pull: PullRequest) -> CheckResult:
+    """What `publish` would show, with who has to approve it; nothing is written."""
+    ledger, base = shell.ledger_store.read(), shell.repository.commit(shell.base_branch).id
+    outcome = check_pull(shell, ledger, pull, base=base)
+    shown = ledger.shown(pull.number, cluster=shell.cluster_name)
+    return with_owners(shell, pull, outcome, base, shown)
 
 
 def publish_group(shell: RunContext, *, commit: str) -> CheckResult:

@@ -47,6 +47,7 @@ from gitbot.workflows.core.judged_plan import (
     stopped_folders,
 )
 from gitbot.workflows.core.revision import Revision
+from gitbot.workflows.core.window_standing import standing_words
 
 
 def check(
@@ -132,7 +133,7 @@ def _planned_and_judged(
     )
     return CheckResult(
         findings=made.findings,
-        judged=_with_openings(made, revision, before, evidence.now),
+        judged=_with_openings(made, revision, before, evidence),
         previews=previews,
         revision=revision,
         problem=problem,
@@ -142,9 +143,10 @@ def _planned_and_judged(
 
 
 def _with_openings(
-    made: JudgedPlan, revision: Revision, before: IntentSet | None, now: int
+    made: JudgedPlan, revision: Revision, before: IntentSet | None, evidence: PlanningInputs
 ) -> JudgedPlan:
     """With the openings of the year ahead, and what a change does to them."""
+    now = evidence.now
     new = _openings(revision.intents, revision, now)
     old = new
     if before is not None and _windows_of(before) != _windows_of(revision.intents):
@@ -162,6 +164,8 @@ def _with_openings(
         announce = revision.settings.proposals.announce
         merges = merges_after(diff.plan, diff.outlook, announce=announce, now=now)
         diff = replace(diff, merges=merges)
+    else:
+        diff = replace(diff, standing=standing_words(revision, evidence.past, now=now))
     return replace(made, diff=diff)
 
 

@@ -20,6 +20,7 @@ from gitbot.intents.compile import (
     goals_of,
     request_id,
 )
+from gitbot.kubernetes.labels import UNSCHEDULABLE
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, uid_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.request_id import UNMERGED, DrainId, HealId
@@ -43,7 +44,6 @@ from gitbot.workflows.core.plan_conditions import outlook_of
 from gitbot.workflows.core.revision import Revision
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
-_CORDONED = "node.kubernetes.io/unschedulable"
 MOST_HEALED = 50  # rules whose healing is previewed
 
 
@@ -109,6 +109,7 @@ class ClusterScope:
             reservations=others,
             instances=self.instances,
             assume_plugins=self.evidence.assume_plugins,
+            past=self.evidence.past,
         )
 
     def closed_by_windows(self, goals: tuple[Goal, ...]) -> tuple[EmptyNodes, ...]:
@@ -396,7 +397,7 @@ def _uncordoned(snapshot: ClusterSnapshot, nodes: Collection[str]) -> ClusterSna
 
 def _in_service(node: KubernetesObject) -> dict[str, Any]:
     spec = dict(node.get("spec") or {})
-    taints = [item for item in spec.get("taints") or () if item.get("key") != _CORDONED]
+    taints = [item for item in spec.get("taints") or () if item.get("key") != UNSCHEDULABLE]
     return {**node, "spec": {**spec, "unschedulable": False, "taints": taints}}
 
 

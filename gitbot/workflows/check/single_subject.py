@@ -36,6 +36,7 @@ from gitbot.workflows.core.draining_nodes import closing_goals, drains_due, plan
 from gitbot.workflows.core.judged_plan import CheckResult, fault_findings, judge_plan
 from gitbot.workflows.core.revision import Revision
 from gitbot.workflows.core.revision_engine import RevisionEngine
+from gitbot.workflows.core.window_standing import standing_words
 from gitbot.workflows.ledger.request_history import reservations_from_ledger
 
 _ASKED = MigrationRequestId(namespace="gitbot", name="explain")
@@ -235,8 +236,12 @@ def check_one(
         drains=drains_due(engine, snapshot, now=now, past=evidence.past),
         reservations=others,
         assume_plugins=evidence.assume_plugins,
+        past=evidence.past,
     )
     made = judge_plan(revision, problem, plan, findings=found, clock=evidence.clock)
+    if window:
+        standing = standing_words(revision, evidence.past, now=now, only=window)
+        made = replace(made, diff=replace(made.diff, standing=standing))
     return CheckResult(
         findings=made.findings,
         judged=made,

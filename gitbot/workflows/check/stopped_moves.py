@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gitbot.model.grouping import grouped
+from gitbot.model.ledger.request_id import DrainId, RequestId
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.problem import Freeze, PlacementProblem, Reservation
 from gitbot.model.text.instants import FOREVER, Interval, format_instant, intersect, subtract
@@ -28,8 +29,13 @@ def stopped_moves(scope: ClusterScope, problem: PlacementProblem) -> Iterator[Fi
                 f"{_then(freeze, places, now=problem.now)}",
                 file=freeze.intent.file,
                 line=freeze.intent.line,
-                hint="freeze other VMs or another time, or agree with who approved it",
+                hint="freeze other VMs or another time, or agree with who approved it"
+                f"; afterwards ask again: gitbot {_verb(request)}",
             )
+
+
+def _verb(request: RequestId) -> str:
+    return "drain" if isinstance(request, DrainId) else "move"
 
 
 def _held(freeze: Freeze, places: Iterable[Reservation]) -> Iterator[Reservation]:
@@ -44,6 +50,9 @@ def _then(freeze: Freeze, places: Iterable[Reservation], *, now: int) -> str:
     if not all(left) and any(time.end >= FOREVER for item in places for time in item.allowed):
         return "they wait until the freeze is removed"
     if not all(left):
-        return "there is no other time for them, so they expire"
+        return (
+            "there is no other time for them, so they expire once it is merged, for good: they do"
+            " not come back with the end of the freeze"
+        )
     first = min(times[0].start for times in left)
     return f"the next may start at {format_instant(first)}"

@@ -14,7 +14,14 @@ from gitbot.ports.repository import Repository
 from gitbot.workflows.core.broken_files import BrokenFile
 from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.core.folder_reading import read_by_folder
-from gitbot.workflows.core.revision import INTENTS, BundledTexts, Revision, read_revision, texts_at
+from gitbot.workflows.core.revision import (
+    INTENTS,
+    BundledTexts,
+    Revision,
+    read_change,
+    read_revision,
+    texts_at,
+)
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
 _KEPT = 3  # commits beside the newest, as the base branch moves on
@@ -61,6 +68,16 @@ class BaseBranch:
 
     def _introduced(self, path: str, commit: str) -> str:
         return self._repository.introduced_by(self._name, path) or commit
+
+
+def read_head(shell: RunContext, head: str, base: Revision) -> Revision:
+    """The base with the intents of a head that nobody has reviewed; the process with limits reads.
+
+    Raises LimitExceeded, and RepositoryError if Git cannot read it.
+    """
+    folder = f"{INTENTS}{shell.cluster_name}/"
+    texts = texts_at(shell.repository, head, commit=head, intents=folder)
+    return (shell.reading or read_change)(texts, base)
 
 
 def newest_readable(

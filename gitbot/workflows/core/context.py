@@ -15,10 +15,11 @@ from gitbot.planner import make_plan
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster, FollowedCluster
 from gitbot.ports.forge import Forge, PullRequest, PullState
-from gitbot.ports.ledger import LedgerStore
+from gitbot.ports.ledger import LedgerCounts, LedgerStore
 from gitbot.ports.notices import Notifier
 from gitbot.ports.repository import Repository
 from gitbot.reports import Diff
+from gitbot.settings import HealthGateSettings
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
 PLANNING_TIMEOUT = 300  # seconds for one pull request or concern: all others wait meanwhile
@@ -53,7 +54,7 @@ class RunContext:
     configuration; `zone` is the cluster's IANA time zone. `reading` reads and `planning` plans
     untrusted heads, `plan_apart` plans concerns (see `plan`); None: this process, without a limit.
     `followed` is `cluster`, if its snapshots are not lists of their own. `events_written` has the
-    keys of Kubernetes Events that need no second request.
+    keys of Kubernetes Events that need no second request. `health` says why a gate is closed.
     """
 
     cluster_name: str
@@ -80,7 +81,9 @@ class RunContext:
     plan_apart: Callable[[PlacementProblem, Callable[[], bool], int], PlacementPlan] | None = None
     followed: FollowedCluster | None = None
     notifier: Notifier | None = None
+    health: Callable[[HealthGateSettings], str] | None = None
     events_written: set[str] = field(default_factory=set)
+    ledger_counts: LedgerCounts = field(default_factory=LedgerCounts)
 
     def timer(self) -> float:
         """Seconds from an arbitrary start, to measure durations."""

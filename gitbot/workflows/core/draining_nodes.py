@@ -71,6 +71,7 @@ def plan_beside_drains(
     drains: Iterable[EmptyNodes],
     reservations: tuple[Reservation, ...],
     assume_plugins: tuple[str, ...] = (),
+    past: RequestHistory,
     plan_of: PlanOf = make_plan,
 ) -> tuple[PlacementProblem, PlacementPlan, tuple[Finding, ...]]:
     """The plan of `goals` that moves no VM to a node of `drains`, its problem, and findings."""
@@ -80,5 +81,6 @@ def plan_beside_drains(
         goals=(*goals, *closing_goals(drains, goals)),
         reservations=reservations,
         assume_plugins=assume_plugins,
+        past=past,
     )
     return *without_closing_drains(problem, plan_of(problem), goals), found

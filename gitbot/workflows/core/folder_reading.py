@@ -1,7 +1,7 @@
 """Reads a base branch with errors so that a broken file stops only its folder, if `owners` bind it.
 
 Of several files with one identity each is broken: no reader can know which of them is meant. But a
-file that may act everywhere keeps what single namespaces took from it.
+file that may act everywhere keeps what single namespaces took from it, or got beside it.
 
 In doubt everything waits: for errors of configuration or policies, files that no entry of `owners`
 binds to single namespaces, last valid texts that clash with others, files that a change of the
@@ -180,7 +180,7 @@ class _History:
     def keeps(self, path: str, rivals: Iterable[str]) -> bool:
         """Whether a file may act everywhere and is valid, but for identities that others took.
 
-        They did if it had them before, and has had them since.
+        They did if it had them before, or got them in the same commit, and has had them since.
         """
         text = self.texts.files.get(path)
         if text is None or self._binding(path) is not None or not self._is_valid(path, text):
@@ -198,7 +198,7 @@ class _History:
         )
 
     def _took(self, path: str, identity: str, first: str) -> bool:
-        """Whether a file has an identity only since a commit before which `first` had it."""
+        """Whether a file has an identity only since a commit in which `first` had it, too."""
         for change in self.repository.log(self.texts.commit, path=path, limit=_CHANGES):
             before = next(iter(change.parents), None)
             if before is None:
@@ -210,7 +210,7 @@ class _History:
                 item.id for item in changes if not self.repository.is_ancestor(item.id, before)
             ]
             return len(since) < _CHANGES and all(
-                identity in self._identities_at(commit, first) for commit in (before, *since)
+                identity in self._identities_at(commit, first) for commit in (change.id, *since)
             )
         return False
 

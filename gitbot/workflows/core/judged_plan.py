@@ -13,7 +13,7 @@ from gitbot import gitbot_version
 from gitbot.calendar import TZDATA_VERSION
 from gitbot.constraints.replay.replay import replay
 from gitbot.errors import SelfContradiction
-from gitbot.intents import KINDS, IntentSet, MigrationRequestSpec
+from gitbot.intents import KINDS, IntentSet, MaintenanceWindowSpec, MigrationRequestSpec
 from gitbot.kubernetes.objects import Json, KubernetesObject, labels_of, name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.effect_id import label_value
@@ -28,9 +28,9 @@ from gitbot.planner import is_answer, unplanned
 from gitbot.policy import Verdict
 from gitbot.published import PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.rendering import AdmissionRule, MigrationContext, NodeLabels, render_manifests
-from gitbot.reports import Diff, Preview, placement_diff
+from gitbot.reports import Diff, PlanConditions, Preview, placement_diff, waits_of
 from gitbot.settings import Settings
-from gitbot.workflows.core.plan_conditions import outlook_of
+from gitbot.workflows.core.plan_conditions import longer_findings, outlook_of
 from gitbot.workflows.core.plan_verdict import (
     judged,
     once_there,
@@ -81,6 +81,7 @@ def judge_plan(
 ) -> JudgedPlan:
     """`clock`: the current time, if a plan is judged for another time; `emptying`: open drains."""
     clock = problem.now if clock is None else clock
+    outlook = outlook_of(revision.intents, problem, plan, zone=revision.zone)
     losses = single_losses(revision.settings, problem, plan)
     manifests = _rendered(revision, problem, plan, pull_request)
     objects = [item.object for item in manifests]
@@ -88,8 +89,7 @@ def judge_plan(
     verdict = judged(overridden(revision, digest), problem, plan, losses, clock)
     windows = {intent.ref.name for intent, _ in revision.intents.maintenance_windows}
     labels = label_findings(manifests, problem.snapshot, windows.union(emptying))
-    own = {*replay(problem, plan), *rule_findings(plan), *worse_losses(losses), *labels}
-    own |= {*fault_findings(plan.faults), *once_there(problem, plan)}
+    own = {*_of_plan(problem, plan, outlook), *worse_losses(losses), *labels}
     own |= {*stopped_folders(revision, problem.snapshot, plan, previews, Severity.WARNING)}
     found = tuple(sorted({*findings, *verdict.findings, *own}, key=sort_key))
     diff = placement_diff(
@@ -104,7 +104,7 @@ def judge_plan(
         previews=previews,
         zone_key=problem.zone_key,
         applies=revision.settings.applies,
-        outlook=outlook_of(revision.intents, problem, plan, zone=revision.zone),
+        outlook=outlook,
         resilience=losses,
     )
     return JudgedPlan(
@@ -118,6 +118,16 @@ def judge_plan(
         findings=found,
         diff=diff,
     )
+
+
+def _of_plan(
+    problem: PlacementProblem, plan: PlacementPlan, outlook: PlanConditions
+) -> Iterator[Finding]:
+    yield from replay(problem, plan)
+    yield from rule_findings(plan)
+    yield from fault_findings(plan.faults)
+    yield from once_there(problem, plan)
+    yield from longer_findings(problem, plan, outlook)
 
 
 def with_findings(
@@ -143,6 +153,7 @@ def _document(
         inputs=plan_inputs(revision.settings, revision.commit),
         findings=diff.findings,
         resilience=diff.resilience,
+        waits=waits_of(diff),
     )
 
 
@@ -181,22 +192,28 @@ def migration_context(
 
 
 def window_and_reason(intents: IntentSet, move: Move) -> tuple[str, str]:
-    """The MaintenanceWindow ("" for none) and the reason of a move's request."""
-    request = move.request
+    """The MaintenanceWindow ("" for none), and the reason with the note of a move's intent."""
+    request, intent = move.request, intents.by_id(move.intent.id)
+    spec = intent.spec if intent is not None else None
     if isinstance(request, DrainId | ReturnId):
-        return request.occurrence.window, "Maintenance"
-    intent = intents.by_id(move.intent.id)
-    if intent is not None and isinstance(intent.spec, MigrationRequestSpec):
-        return intent.spec.window or "", intent.spec.reason
+        note = spec.note if isinstance(spec, MaintenanceWindowSpec) else None
+        return request.occurrence.window, _with_note("Maintenance", note)
+    if isinstance(spec, MigrationRequestSpec):
+        return spec.window or "", _with_note(spec.reason, spec.note)
     return "", "Healing" if isinstance(request, HealId) else "Other"
 
 
+def _with_note(reason: str, note: str | None) -> str:
+    return f"{reason}: {note}" if note else reason
+
+
 def _labels_of_drains(problem: PlacementProblem, plan: PlacementPlan) -> tuple[NodeLabels, ...]:
-    """What the nodes of a drain get with its first move, labels and cordon; none without one.
+    """What the nodes of a drain get, labels and cordon; none if it moves and cordons nothing.
 
     A node that cannot be emptied, and that no move is meant to empty, stays in service.
     """
     drains = {move.request for move in plan.moves}
+    drains |= {drain.request for drain in plan.drains if drain.only_cordoned}
     kept = plan.in_service()
     return tuple(
         NodeLabels(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from gitbot.calendar import format_duration
 from gitbot.constraints.moves.instances import Instances
 from gitbot.execution.cluster_facts import is_own, vm_of
 from gitbot.intents import IntentSet, MaintenanceWindowSpec, MigrationRequestSpec
@@ -12,29 +14,77 @@ from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.limits import blocked_by, is_running, remote_end
 from gitbot.kubevirt.names import mover_of
 from gitbot.model.ledger.request_id import DrainId, ReturnId
-from gitbot.model.plan.plan import PlacementPlan
+from gitbot.model.plan.findings import Finding, Severity
+from gitbot.model.plan.plan import Move, MoveRef, PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Goal, PlacementProblem
-from gitbot.model.text.instants import Interval
+from gitbot.model.text.instants import FOREVER, Interval, format_instant
 from gitbot.model.text.names import IntentRef
 from gitbot.planner import Copies
-from gitbot.reports import Conditions, PlanConditions, QueuedMigration
+from gitbot.reports import Conditions, PlanConditions, QueuedMigration, behind, times_of
 
 
 def outlook_of(
     intents: IntentSet, problem: PlacementProblem, plan: PlacementPlan, *, zone: str | None
 ) -> PlanConditions:
     moved = {move.request for move in plan.moves}
+    moved |= {drain.request for drain in plan.drains if drain.only_cordoned}
     problem = problem.beginning(plan.begins)
     return PlanConditions(
         conditions=tuple(
             _conditions(intents, problem, plan, goal, zone)
             for goal in problem.goals
-            if goal.request.id in moved or not plan.moves
+            if goal.request.id in moved or plan.does_nothing
         ),
         ahead=_ahead(problem),
         slots=max(1, problem.limits.parallel),
         zone=zone or "UTC",
         unread=problem.snapshot.missing_kinds,
+    )
+
+
+def longer_findings(
+    problem: PlacementProblem, plan: PlacementPlan, outlook: PlanConditions
+) -> Iterator[Finding]:
+    """The moves that may take longer than estimated: of slow VMs, and those that may end late.
+
+    The estimates decide the plan. What the ledger, Prometheus and the queue say changes too often.
+    """
+    copies, instances = Copies(problem), Instances.of(problem.snapshot)
+    ends: dict[MoveRef, int] = {}
+    for move in sorted(plan.moves, key=lambda move: move.starts):
+        vm = move.vm.namespaced_name
+        copy = copies.of(vm, instances.vmis.get(vm, {}))
+        if copy.past is not None and copy.took_longer:
+            yield _slower_before(move, copy.past.seconds)
+        waits = [ends[ref] for ref in move.after or () if ref in ends]
+        queue = behind(outlook, starts=move.starts, now=plan.snapshot.taken_at)
+        starts = max(move.starts + queue, *waits, 0)
+        ends[move.ref] = starts + max(copy.longest, move.estimated_seconds)
+        allowed = times_of(outlook.of(move.request), move)
+        last = next((span.end for span in allowed if span.contains(move.starts)), FOREVER)
+        if last < ends[move.ref] and not outlook.of(move.request).finish:
+            waited = last < move.starts + queue + move.estimated_seconds
+            yield _may_end_late(move, ends[move.ref], last, waited=waited)
+
+
+def _slower_before(move: Move, before: int) -> Finding:
+    last = f"{move.vm.namespaced_name}: its last migration took {format_duration(before)}"
+    return Finding(
+        code="plan/slower-before",
+        severity=Severity.NOTE,
+        message=f"{last}, this move is estimated at {format_duration(move.estimated_seconds)}",
+        hint="the estimate ignores what the guest writes meanwhile: allow more time",
+    )
+
+
+def _may_end_late(move: Move, ends: int, last: int, *, waited: bool) -> Finding:
+    by = "behind the queue" if waited else "by what migrations took before and guests write"
+    return Finding(
+        code="plan/may-end-late",
+        severity=Severity.WARNING,
+        message=f"{move.vm.namespaced_name} may be moving until {format_instant(ends)}, {by}; "
+        f"its time ends {format_instant(last)}",
+        hint="allow more time, or move fewer VMs in it",
     )
 
 

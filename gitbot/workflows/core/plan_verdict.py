@@ -115,7 +115,7 @@ def _newly_gathered(
         yield replace(
             item.finding,
             code="plan/gathered",
-            message=f"{item.kind} {item.name}: after the plan {item.finding.message}",
+            message=f"{item.subject}: after the plan {item.finding.message}",
             file=intent.file,
             line=intent.line,
             key_path="",

@@ -150,6 +150,7 @@ class RevisionEngine:
             finish=spec.overrun == "Finish",
             void=_edited(intent, plan),
             reason="Maintenance",
+            note=spec.note or "",
             window=occurrence.window,
             maintenance=Maintenance(
                 occurrence=occurrence,
@@ -234,6 +235,7 @@ class RevisionEngine:
         reservations: Iterable[Reservation] = (),
         instances: Instances | None = None,
         assume_plugins: Collection[str] = (),
+        past: RequestHistory = NO_PAST,
     ) -> tuple[PlacementProblem, tuple[Finding, ...]]:
         return build_problem(
             cluster=self.revision.cluster,
@@ -245,6 +247,7 @@ class RevisionEngine:
             reservations=reservations,
             instances=instances,
             assume_plugins=assume_plugins,
+            past=past,
         )
 
     def problem(self, snapshot: ClusterSnapshot, now: int) -> PlacementProblem:
@@ -259,6 +262,7 @@ class RevisionEngine:
         *,
         now: int,
         stop: str,
+        gate: str = "",
         judge_groups: bool = True,
         executor: str = "",
         unsent: frozenset[tuple[str, int]] = frozenset(),
@@ -294,6 +298,7 @@ class RevisionEngine:
             unanswered=unanswered,
             denied=denials.groups(approved),
             folders=self.revision.stops(snapshot),
+            gate=gate,
         )
 
     def _drained(

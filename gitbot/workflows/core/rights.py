@@ -6,16 +6,16 @@ their own read that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gitbot.errors import ClusterError
 from gitbot.intents import MaintenanceWindowSpec
 from gitbot.kubernetes.objects import name_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
-from gitbot.model.ledger.request_id import DrainId
+from gitbot.model.ledger.request_id import DrainId, RequestId
 from gitbot.model.plan.findings import Finding, Severity
-from gitbot.model.plan.plan import Move
+from gitbot.model.plan.plan import Move, PlacementPlan
 from gitbot.model.text.names import IntentRef
 from gitbot.model.text.wording import counted
 from gitbot.published import PublishedRights, RightsAnswer, read_rights, sorted_bytes
@@ -83,25 +83,28 @@ def rights_checked(result: CheckResult, missing: Missing, *, own: bool) -> Check
     """
     if result.judged is None or result.revision is None:
         return result
-    moves = [move for item in result.previews for move in item.plan.moves]
-    found = rights_findings(result.revision, (*result.judged.plan.moves, *moves), missing, own=own)
+    plans = [result.judged.plan, *(item.plan for item in result.previews)]
+    found = rights_findings(result.revision, plans, missing, own=own)
     judged = with_findings(result.judged, result.revision, found)
     return replace(result, findings=(*result.findings, *found), judged=judged)
 
 
 def rights_judged(missing: Missing, revision: Revision, judged: JudgedPlan) -> JudgedPlan:
     """The same for a plan of this process, which has the account that applies."""
-    found = rights_findings(revision, judged.plan.moves, missing, own=True)
+    found = rights_findings(revision, [judged.plan], missing, own=True)
     return with_findings(judged, revision, found)
 
 
 def rights_findings(
-    revision: Revision, moves: tuple[Move, ...], missing: Missing, *, own: bool
+    revision: Revision, plans: Sequence[PlacementPlan], missing: Missing, *, own: bool
 ) -> tuple[Finding, ...]:
-    if not moves or not revision.settings.applies:
+    if all(plan.does_nothing for plan in plans) or not revision.settings.applies:
         return ()
     try:
-        found = [*_of_moves(moves, missing), *_of_cordons(revision, moves, missing)]
+        moves = tuple(move for plan in plans for move in plan.moves)
+        drains = {move.request for move in moves}
+        drains |= {each.request for plan in plans for each in plan.drains if each.only_cordoned}
+        found = [*_of_moves(moves, missing), *_of_cordons(revision, drains, missing)]
         return tuple(_finding(each, own=own) for each in found)
     except ClusterError as error:
         return (
@@ -140,10 +143,10 @@ def _of_moves(moves: tuple[Move, ...], missing: Missing) -> Iterator[_Lack]:
             )
 
 
-def _of_cordons(revision: Revision, moves: tuple[Move, ...], missing: Missing) -> Iterator[_Lack]:
-    drained = {
-        move.request.occurrence.window for move in moves if isinstance(move.request, DrainId)
-    }
+def _of_cordons(
+    revision: Revision, requests: Iterable[RequestId], missing: Missing
+) -> Iterator[_Lack]:
+    drained = {item.occurrence.window for item in requests if isinstance(item, DrainId)}
     for intent in revision.intents.intents:
         spec = intent.spec
         if not isinstance(spec, MaintenanceWindowSpec) or spec.drain.cordon != "Gitbot":

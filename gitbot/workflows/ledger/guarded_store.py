@@ -7,12 +7,12 @@ finished requests run again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gitbot.errors import LedgerError
+from gitbot.errors import ConflictError, LedgerError
 from gitbot.model.ledger.events import KnownEvent
 from gitbot.model.ledger.ledger import Ledger
-from gitbot.ports.ledger import LedgerStore
+from gitbot.ports.ledger import LedgerCounts, LedgerStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,7 @@ class GuardedLedgerStore:
 
     store: LedgerStore
     missing: Callable[[], str]
+    counts: LedgerCounts = field(default_factory=LedgerCounts)
 
     def read(self) -> Ledger:
         return self.store.read()
@@ -34,7 +35,13 @@ class GuardedLedgerStore:
         """As the store. Raises LedgerError if there is no branch, and an anchor knows one."""
         if not ledger.head and (why := self.missing()) and not self.store.read().head:
             raise LedgerError(why)  # with a branch by now, another process was first: a lost race
-        return self.store.append(ledger, events, plans)
+        try:
+            grown = self.store.append(ledger, events, plans)
+        except ConflictError:
+            self.counts.lost_races += 1
+            raise
+        self.counts.appends += grown.head != ledger.head
+        return grown
 
 
 def unguarded(store: LedgerStore) -> LedgerStore:

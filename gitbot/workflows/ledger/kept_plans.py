@@ -7,9 +7,11 @@ budget. Lines are never dropped.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from gitbot.errors import InvalidInput, LedgerError
+from gitbot.model.caches import RowCache
 from gitbot.model.ledger.events import (
     OBSERVATIONS,
     ConcernChanged,
@@ -20,8 +22,9 @@ from gitbot.model.ledger.events import (
     PlanShown,
 )
 from gitbot.model.ledger.ledger import Ledger
+from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.findings import Finding, Severity
-from gitbot.published import PlanDocument, read_plan
+from gitbot.published import PlanDocument, estimates, read_plan
 
 KEPT = 90 * 86_400
 """Seconds for which a plan is kept after it has expired. A merge counts only before the expiry, so
@@ -129,6 +132,25 @@ def _open(ledger: Ledger, now: int) -> set[str]:
     recent = {event.digest for event in told if now <= event.time + KEPT}
     last = {event.file: event for event in told if event.state not in OBSERVATIONS}
     return recent.union(item.digest for item in last.values() if item.state in _OPENED)
+
+
+def estimates_of(
+    ledger: Ledger, digests: Iterable[str]
+) -> Mapping[str, Mapping[tuple[RequestId, int], int]]:
+    """The estimated seconds of each move, of the plans with these digests, by digest."""
+    known = {digest: ledger.plans[digest] for digest in digests if digest in ledger.plans}
+    read = _estimates_once((data,) for data in known.values())
+    return dict(zip(known, read, strict=True))
+
+
+def _estimates(data: bytes) -> Mapping[tuple[RequestId, int], int]:
+    try:
+        return estimates(data)
+    except (ValueError, RecursionError):  # `plan_of` says what is wrong with it
+        return {}
+
+
+_estimates_once = RowCache(_estimates)
 
 
 @lru_cache(maxsize=128)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from gitbot.execution.executor_types import Approved
-from gitbot.execution.ledger_folds import BUSY, fold_nodes, occurrences_of
+from gitbot.execution.ledger_folds import (
+    BUSY,
+    drains_without_moves,
+    fold_nodes,
+    occurrences_of,
+)
 from gitbot.execution.request_records import MoveRecord, RequestRecord, fold_requests
 from gitbot.intents.compile import RequestHistory
-from gitbot.model.ledger.events import MoveApproved, MoveState, NodeState
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.ledger.events import (
+    MergeJudged,
+    MergeState,
+    MoveApproved,
+    MoveState,
+    NodeState,
+)
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.ledger.request_id import (
     DrainId,
@@ -17,7 +29,7 @@ from gitbot.model.ledger.request_id import (
     OccurrenceId,
     RequestId,
 )
-from gitbot.model.plan.problem import Reservation
+from gitbot.model.plan.problem import PastMigrations, Reservation
 from gitbot.model.text.instants import Interval
 from gitbot.workflows.ledger.kept_plans import plan_of
 
@@ -35,8 +47,11 @@ def request_history(ledger: Ledger, cluster: str) -> RequestHistory:
         highest[planned] = max(highest.get(planned, 0), record.highest_move)
         if any(move.effects for move in record.moves.values()) or record.spent:
             started[name] = _approved_spec(ledger, name, record)
+    cordoned = drains_without_moves(ledger, cluster, records)
+    started |= _cordoned_specs(ledger, [name for name in cordoned if not started.get(name)])
+    spent = {name for name, record in records.items() if record.spent}
     return RequestHistory(
-        finished=frozenset(name for name, record in records.items() if record.spent),
+        finished=frozenset(spent | {name for name, over in cordoned.items() if over}),
         cancelled=frozenset(name for name, record in records.items() if record.cancelled),
         started=started,
         highest_moves=highest,
@@ -53,7 +68,22 @@ def request_history(ledger: Ledger, cluster: str) -> RequestHistory:
             and event.terms.allowed
         },
         left=_left(records),
+        took=past_migrations(records),
     )
+
+
+def past_migrations(
+    records: Mapping[RequestId, RequestRecord],
+) -> Mapping[NamespacedName, PastMigrations]:
+    """By VM, of those that succeeded."""
+    moves = (move for record in records.values() for move in record.moves.values())
+    done = (move for move in moves if move.state is MoveState.SUCCEEDED and move.migration_uid)
+    found: dict[NamespacedName, PastMigrations] = {}
+    for move in sorted(done, key=lambda move: move.changed_at):
+        seconds = move.changed_at - (move.created_at or move.intended_at)
+        count = found[move.vm].count + 1 if move.vm in found else 1
+        found[move.vm] = PastMigrations(count=count, seconds=seconds)
+    return found
 
 
 def _left(
@@ -94,6 +124,29 @@ def _approved_spec(ledger: Ledger, request: RequestId, record: RequestRecord) ->
         return ""
     document = plan_of(ledger, record.moves[min(record.moves)].digest)
     return document.plan.intents.get(intent, "") if document else ""
+
+
+def _cordoned_specs(ledger: Ledger, drains: Collection[DrainId]) -> dict[RequestId, str]:
+    """The digest of the spec of each window that began without a move; "" if unknown.
+
+    The newest merge counts that approved cordons for the window.
+    """
+    specs = dict.fromkeys((drain.occurrence.window for drain in drains), "")
+    left = set(specs)
+    for event in reversed(ledger.events):
+        if not left:
+            break
+        if not isinstance(event, MergeJudged) or event.state is not MergeState.COUNTED:
+            continue
+        document = plan_of(ledger, event.digest)
+        for each in document.plan.drains if document is not None else ():
+            request = each.request
+            if document is None or not (each.only_cordoned and isinstance(request, DrainId)):
+                continue
+            if (window := request.occurrence.window) in left:
+                left.discard(window)
+                specs[window] = document.plan.intents.get(f"MaintenanceWindow/{window}", "")
+    return {drain: specs[drain.occurrence.window] for drain in drains}
 
 
 def reservations(

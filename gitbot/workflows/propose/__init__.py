@@ -10,6 +10,7 @@ plan, `away_from_home` lists the VMs that a maintenance moved away; none of them
 from __future__ import annotations
 
 from gitbot.workflows.propose.away_from_home import Away, away_from_home
+from gitbot.workflows.propose.check_proposal import check_proposal
 from gitbot.workflows.propose.concerns import (
     ConcernSources,
     breaches_of,
@@ -17,14 +18,13 @@ from gitbot.workflows.propose.concerns import (
     ended_at,
     heal_concern,
 )
-from gitbot.workflows.propose.run import (
-    ProposeResult,
-    check_proposal,
+from gitbot.workflows.propose.missing_plans import (
+    explain_command,
     not_planned,
-    propose,
     unhealed,
     unproposed,
 )
+from gitbot.workflows.propose.run import ProposeResult, propose
 
 __all__ = [
     "Away",
@@ -35,6 +35,7 @@ __all__ = [
     "check_proposal",
     "concern_name",
     "ended_at",
+    "explain_command",
     "heal_concern",
     "not_planned",
     "propose",

@@ -69,6 +69,38 @@ def away_from_home(
     return tuple(item for _, item in sorted(found.items()))
 
 
+def vms_away(sources: ConcernSources) -> frozenset[NamespacedName]:
+    """The VMs that `away_from_home` lists."""
+    found = set[NamespacedName]()
+    for occurrence in occurrences_of(sources.ledger, sources.cluster):
+        homes = fold_homes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
+        if homes:
+            staying = stay_away(sources, occurrence)
+            found |= _elsewhere(sources, occurrence, homes, staying, unread="").keys()
+    return frozenset(found)
+
+
+def _elsewhere(
+    sources: ConcernSources,
+    occurrence: OccurrenceId,
+    homes: Mapping[NamespacedName, str],
+    staying: Mapping[NamespacedName, str],
+    *,
+    unread: str,
+) -> dict[NamespacedName, str]:
+    """The node of each VM that is not at home, without those that have left the list."""
+    nodes = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
+    never, record = _never(sources, occurrence), sources.records.get(occurrence.homecoming)
+    found: dict[NamespacedName, str] = {}
+    for vm, here in _places(sources, occurrence, homes, unread=unread).items():
+        node = nodes.get(homes[vm], NodeRecord(node=homes[vm]))
+        gone = node.state in (NodeState.RETURNED, NodeState.CLOSED) and (vm in staying or never)
+        late = gone and sources.now - node.since > _LISTED
+        if not _came_home(_last_move(record, vm)) and not late:
+            found[vm] = here
+    return found
+
+
 def _of(
     seen: CurrentState,
     sources: ConcernSources,
@@ -82,18 +114,15 @@ def _of(
     nodes = fold_nodes(seen.ledger, cluster=sources.cluster, occurrence=occurrence)
     due = {} if seen.unread else homes_due(sources, occurrence)
     staying = {} if seen.unread else stay_away(sources, occurrence)
-    never, awaited = _never(seen, sources, occurrence), awaited_nodes(sources, occurrence)
+    never, awaited = _never(sources, occurrence), awaited_nodes(sources, occurrence)
     number = _proposal(sources.cluster, occurrence, pulls)
     full = {} if never or number else _refused(sources, occurrence, due, plan_of)
     record = sources.records.get(occurrence.homecoming)
     away: dict[NamespacedName, Away] = {}
-    for vm, here in _places(seen, sources, occurrence, homes).items():
+    for vm, here in _elsewhere(sources, occurrence, homes, staying, unread=seen.unread).items():
         home = homes[vm]
         last = _last_move(record, vm)
         node = nodes.get(home, NodeRecord(node=home))
-        gone = node.state in (NodeState.RETURNED, NodeState.CLOSED) and (vm in staying or never)
-        if _came_home(last) or (gone and seen.now - node.since > _LISTED):
-            continue
         reason = staying.get(vm) or _returning(record, last) or full.get(vm, "")
         if not reason:
             closed = _was_closed(seen, sources, occurrence)
@@ -140,14 +169,15 @@ def _refusal(home: str, reason: str) -> str:
 
 
 def _places(
-    seen: CurrentState,
     sources: ConcernSources,
     occurrence: OccurrenceId,
     homes: Mapping[NamespacedName, str],
+    *,
+    unread: str,
 ) -> dict[NamespacedName, str]:
     """The nodes of the VMs that are not at home; without the cluster, where they landed last."""
     records = sources.records
-    if seen.unread:
+    if unread:
         found = {
             move.vm: move.landed
             for request in (occurrence.drain, occurrence.homecoming)
@@ -185,8 +215,8 @@ def _returning(record: RequestRecord | None, last: MoveRecord | None) -> str:
     return f"its return is {last.state}" + (f": {last.reason}" if last.reason else "")
 
 
-def _never(seen: CurrentState, sources: ConcernSources, occurrence: OccurrenceId) -> bool:
-    begun = window_as_merged(seen.ledger, cluster=sources.cluster, occurrence=occurrence)
+def _never(sources: ConcernSources, occurrence: OccurrenceId) -> bool:
+    begun = window_as_merged(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
     return begun is not None and begun.return_home == "Never"
 
 

@@ -16,7 +16,7 @@ from gitbot.workflows.core.context import PlanOf
 from gitbot.workflows.core.draining_nodes import drains_due, plan_beside_drains
 from gitbot.workflows.core.judged_plan import INTERNAL, JudgedPlan, fault_findings, judge_plan
 from gitbot.workflows.core.revision_engine import RevisionEngine
-from gitbot.workflows.ledger.request_history import request_history, reservations
+from gitbot.workflows.ledger.request_history import reservations
 from gitbot.workflows.propose.concerns import Concern, ConcernSources
 
 
@@ -27,8 +27,7 @@ def judge_concern(
     drains: tuple[EmptyNodes, ...] = ()
     if planner_of(concern.goal).avoids_drains:
         # a drain or a way home has its own times and may use nodes that close soon
-        past = request_history(sources.ledger, sources.cluster)
-        drains = tuple(drains_due(base, snapshot, now=sources.now, past=past))
+        drains = tuple(drains_due(base, snapshot, now=sources.now, past=sources.past))
     mine = (concern.goal.request.id,)
     problem, plan, found = plan_beside_drains(
         base,
@@ -37,6 +36,7 @@ def judge_concern(
         now=sources.problem.now,
         drains=drains,
         reservations=reservations(sources.approved, sources.records, but=mine),
+        past=sources.past,
         plan_of=plan_of,
     )
     findings = [item for item in found if item.severity is not Severity.ERROR]
@@ -53,7 +53,7 @@ def is_unplanned(concern: Concern, judged: JudgedPlan) -> bool:
 def no_plan(judged: JudgedPlan) -> str:
     """Why a plan cannot be proposed; "" if it can."""
     plan = judged.plan
-    if not plan.moves:
+    if plan.does_nothing:
         if plan.faults:
             return f"there is no plan: {fault_findings(plan.faults)[0].message}"
         if not plan.holds:
@@ -145,6 +145,7 @@ class ProposeResult:
     concerns: tuple[ConcernReport, ...] = ()
     entries: int = 0
     may_start: bool = False  # whether nothing stopped starts when it looked
+    away: int | None = None  # VMs that are not at home; None if it was not asked
 
     @property
     def did_nothing(self) -> bool:

@@ -41,7 +41,7 @@ class Showing:
         judged = self.outcome.judged
         if judged is None or (self.outcome.fails() and not self.of_bot):
             return frozenset({BLOCKED})
-        wanted = {PLANNED: bool(judged.plan.moves), STALE: self.changed, RETURN: self.returns}
+        wanted = {PLANNED: not judged.plan.does_nothing, STALE: self.changed, RETURN: self.returns}
         return frozenset(label for label, holds in wanted.items() if holds)
 
 

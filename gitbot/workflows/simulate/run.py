@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec
 
 from gitbot.audit import AuditFinding, audit_cluster, gathering
+from gitbot.calendar import format_duration
 from gitbot.constraints.failure.node_loss import LossSimulation, NodeLoss, Restart
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.vm_spec_rules import own_rules
 from gitbot.errors import InvalidInput, UsageError
 from gitbot.intents import Intent, IntentSet, read_intents, stops
-from gitbot.intents.compile import compile_rules, effective_limits
+from gitbot.intents.compile import NO_PAST, RequestHistory, compile_rules, effective_limits
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, with_value
 from gitbot.kubernetes.selectors import LabelMatcher
@@ -25,8 +26,9 @@ from gitbot.model.plan.findings import Finding
 from gitbot.model.plan.plan import Hold, Move, PlacementPlan
 from gitbot.model.plan.problem import EmptyNodes, Limits, PlacementProblem, Request
 from gitbot.model.text.names import IntentRef
-from gitbot.model.text.wording import meant, nearest
+from gitbot.model.text.wording import counted, meant, nearest
 from gitbot.planner import is_answer, make_plan, unplanned
+from gitbot.reports import estimated_at
 from gitbot.workflows.core.judged_plan import ANSWER_WITHOUT, fault_findings
 from gitbot.workflows.core.revision import INTENTS, Revision
 from gitbot.workflows.core.revision_engine import RevisionEngine
@@ -60,9 +62,9 @@ class Forecast:
 
     `moves` are live migrations, `restarts` starts elsewhere or nowhere, `holds` VMs that stay,
     `off` VMs that nobody starts again, `pods` starts of other pods, `others` those without a place.
-    `gathered` are workloads whose members are newly on one node or in one zone. `broken` are
-    findings that are new, `kept` says for which sets room is kept. `unsurvived` are losses that
-    leave VMs without a place, of `asked` losses.
+    `estimate` says what `seconds` rest on. `gathered` are workloads whose members are newly on one
+    node or in one zone. `broken` are findings that are new, `kept` says for which sets room is
+    kept. `unsurvived` are losses that leave VMs without a place, of `asked` losses.
     `could` are nodes that can be empty together, if all that were asked for cannot. `faults` are
     those of gitbot itself, in lines to report; not `answered`: they left nothing of the answer.
     """
@@ -82,6 +84,7 @@ class Forecast:
     unsurvived: tuple[NodeLoss, ...] = ()
     asked: int = 0
     seconds: int = 0
+    estimate: tuple[str, ...] = ()
     nodes: tuple[NodeChange, ...] = ()
     could: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
@@ -151,12 +154,17 @@ def _lines(findings: Iterable[Finding]) -> tuple[str, ...]:
 
 
 class Simulation:
-    """One snapshot, with the rules of a revision or without."""
+    """One snapshot, with the rules of a revision and what its ledger knows, or without."""
 
     def __init__(
-        self, snapshot: ClusterSnapshot, *, now: int, revision: Revision | None = None
+        self,
+        snapshot: ClusterSnapshot,
+        *,
+        now: int,
+        revision: Revision | None = None,
+        past: RequestHistory = NO_PAST,
     ) -> None:
-        self.snapshot, self._now, self._revision = snapshot, now, revision
+        self.snapshot, self._now, self._revision, self._past = snapshot, now, revision, past
 
     @property
     def _instances(self) -> Instances:
@@ -292,7 +300,8 @@ class Simulation:
             away=away,
             together=together,
         )
-        plan = make_plan(self._problem(goal))
+        problem = self._problem(goal)
+        plan = make_plan(problem)
         ends = {move.vm.namespaced_name: move.to.node for move in plan.moves}
         return replace(
             self._forecast(question, ends),
@@ -300,6 +309,7 @@ class Simulation:
             holds=plan.holds,
             gathered=self._gathered(ends, closed=() if away is not None else nodes),
             seconds=_seconds(plan, self._now),
+            estimate=tuple(self._estimate(plan.moves, problem.bandwidth)) if plan.moves else (),
             could=tuple(node for drain in plan.drains for node in drain.could),
             faults=_lines(fault_findings(plan.faults)),
             broken=tuple(
@@ -311,10 +321,21 @@ class Simulation:
             ),
         )
 
+    def _estimate(self, moves: Sequence[Move], bandwidth: int) -> Iterator[str]:
+        """What it rests on, as a plan says it, and how long each VM took before."""
+        yield estimated_at(moves, bandwidth)
+        if self._revision is None:
+            yield "how long they took before is not known: there is no repository with a ledger"
+        for vm in dict.fromkeys(move.vm.namespaced_name for move in moves):
+            if (past := self._past.took.get(vm)) is not None:
+                last = format_duration(past.seconds)
+                yield f"{vm} last took {last} ({counted(past.count, 'move')} in the ledger)"
+
     def _problem(self, goal: EmptyNodes) -> PlacementProblem:
         if self._revision is not None:
             engine = RevisionEngine(revision=self._revision)
-            return engine.compile(self.snapshot, now=self._now, goals=(goal,))[0]
+            past = self._past
+            return engine.compile(self.snapshot, now=self._now, goals=(goal,), past=past)[0]
         return PlacementProblem(
             cluster=self.snapshot.cluster,
             now=self._now,
@@ -333,7 +354,7 @@ class Simulation:
         self, snapshot: ClusterSnapshot, rules: Sequence[RuleConstraint]
     ) -> dict[_Identity, str]:
         found = audit_cluster(snapshot, rules)
-        return {_identity(item): f"{_subject(item)}: {item.finding.message}" for item in found}
+        return {_identity(item): f"{item.subject}: {item.finding.message}" for item in found}
 
     def _gathered(
         self,
@@ -343,7 +364,7 @@ class Simulation:
         closed: Iterable[str] = (),
     ) -> tuple[str, ...]:
         found = gathering(self.snapshot, ends, pods=pods, closed=closed)
-        return tuple(f"{_subject(item)}: {item.finding.message}" for item in found)
+        return tuple(f"{item.subject}: {item.finding.message}" for item in found)
 
     def _forecast(self, question: str, ends: dict[NamespacedName, str]) -> Forecast:
         homes = self._instances.homes
@@ -386,7 +407,3 @@ def _order(intent: Intent) -> tuple[str, str, str]:
 
 def _identity(item: AuditFinding) -> _Identity:
     return item.finding.code, str(item.name), item.finding.message
-
-
-def _subject(item: AuditFinding) -> str:
-    return f"{item.kind} {item.name}" if item.name.namespace else f"{item.kind} {item.name.name}"

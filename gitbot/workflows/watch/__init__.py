@@ -7,7 +7,13 @@ trouble. `apply_and_report` is one pass of apply alone.
 
 from __future__ import annotations
 
-from gitbot.workflows.watch.reconcile import ReconcileResult, apply_and_report, reconcile
+from gitbot.workflows.watch.notices import trial_notice
+from gitbot.workflows.watch.reconcile import (
+    PassStage,
+    ReconcileResult,
+    apply_and_report,
+    reconcile,
+)
 from gitbot.workflows.watch.run import watch
 
-__all__ = ["ReconcileResult", "apply_and_report", "reconcile", "watch"]
+__all__ = ["PassStage", "ReconcileResult", "apply_and_report", "reconcile", "trial_notice", "watch"]

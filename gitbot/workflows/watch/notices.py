@@ -27,7 +27,7 @@ from gitbot.model.ledger.events import (
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.text.names import NoticeEvent
 from gitbot.ports.notices import Notifier
-from gitbot.published import PublishedNotice, published, sorted_bytes
+from gitbot.published import TRIAL, PublishedNotice, published, sorted_bytes
 from gitbot.reports import escape
 from gitbot.settings import NoticeSettings
 from gitbot.workflows.core.context import RunContext, base_head
@@ -109,6 +109,13 @@ def _send(
         sent += 1
         if sent == MOST:
             return
+
+
+def trial_notice(cluster: str, *, now: int, key: str) -> PublishedNotice:
+    """What tests a webhook; `key` is new each time, so no receiver takes it for a repeat."""
+    text = f"{cluster}: this is a test of gitbot's notices; nothing happened"
+    fields = {"id": key, "event": TRIAL, "text": text, "cluster": cluster, "time": now}
+    return published(fields, PublishedNotice)
 
 
 def _namespace(notice: PublishedNotice) -> str:

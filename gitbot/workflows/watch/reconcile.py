@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from gitbot.errors import ForgeError, InvalidInput, RepositoryError, UnreachableError
 from gitbot.execution.approval import NotApproved
@@ -12,9 +13,16 @@ from gitbot.execution.executor_types import Waiting
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.plan import PlannerFault
+from gitbot.ports.cluster import ClusterTraffic
 from gitbot.ports.forge import ForgeRequests
+from gitbot.ports.ledger import LedgerCounts
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
-from gitbot.workflows.ask import write_dashboard, write_object_events
+from gitbot.workflows.ask import (
+    WindowOutlook,
+    window_outlook,
+    write_dashboard,
+    write_object_events,
+)
 from gitbot.workflows.audit import run_audit, score
 from gitbot.workflows.check import PublishResult, refresh_pulls
 from gitbot.workflows.core.context import RunContext, base_head
@@ -31,6 +39,31 @@ from gitbot.workflows.watch.notices import send_notices
 SOON = 5  # seconds in which a pass need not read the anchors and the stop flag twice
 
 
+class PassStage(StrEnum):
+    """What a pass does, in this order. It may look again while it applies, and then proposes."""
+
+    LOOK = "look"
+    READ = "read"
+    AUDIT = "audit"
+    CHECK = "check"
+    PROPOSE = "propose"
+    APPLY = "apply"
+    TELL = "tell"
+
+
+class _Stages:
+    """The seconds of each stage of a pass: every second belongs to one."""
+
+    def __init__(self, timer: Callable[[], float]) -> None:
+        self.seconds = dict.fromkeys(PassStage, 0.0)
+        self._timer, self._began, self._stage = timer, timer(), PassStage.LOOK
+
+    def begin(self, stage: PassStage | None) -> None:
+        now = self._timer()
+        self.seconds[self._stage] += now - self._began
+        self._began, self._stage = now, stage or self._stage
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileResult:
     """The result of one pass; empty if nothing changed."""
@@ -42,7 +75,12 @@ class ReconcileResult:
     proposed_after: ProposeResult = field(default_factory=ProposeResult)
     unsure: bool = False  # something has no plan: it was unreadable, or planning took too long
     seconds: float = 0.0
+    stages: Mapping[PassStage, float] = field(default_factory=dict)  # in seconds
+    looked_at: int = 0  # when the last snapshot was taken, in seconds UTC
+    windows: WindowOutlook | None = None  # None if the pass knows no ledger
     requests: ForgeRequests = field(default_factory=ForgeRequests)  # to the forge, in this pass
+    traffic: ClusterTraffic = field(default_factory=ClusterTraffic)  # of the connection so far
+    ledger_counts: LedgerCounts = field(default_factory=LedgerCounts)  # of the same time
 
     @property
     def did_nothing(self) -> bool:
@@ -53,6 +91,12 @@ class ReconcileResult:
             and self.applied.did_nothing
             and self.proposed_after.did_nothing
         )
+
+    @property
+    def away(self) -> int | None:
+        """VMs that are not at home, as last looked; None if the pass did not ask."""
+        after = self.proposed_after.away
+        return self.proposed.away if after is None else after
 
     @property
     def faults(self) -> tuple[PlannerFault, ...]:
@@ -81,22 +125,34 @@ def reconcile(
     open pull requests that were never shown; otherwise another run does.
     """
     began, before = shell.timer(), shell.forge.requests.sent
+    stages = _Stages(shell.timer)
     result = _pass(
         shell,
+        stages,
         max_runtime=max_runtime,
         pack=pack,
         wait_for_opening=wait_for_opening,
         every_pull=every_pull,
     )
+    stages.begin(PassStage.TELL)
     comment_on_broken_files(shell)
     send_notices(shell)
+    stages.begin(None)
     there = shell.forge.requests
     requests = replace(there, sent=there.sent - before)
-    return replace(result, seconds=shell.timer() - began, requests=requests)
+    return replace(
+        result,
+        seconds=shell.timer() - began,
+        stages=stages.seconds,
+        requests=requests,
+        traffic=shell.cluster.traffic,
+        ledger_counts=replace(shell.ledger_counts),
+    )
 
 
 def _pass(
     shell: RunContext,
+    stages: _Stages,
     *,
     max_runtime: int,
     pack: Pack | None,
@@ -104,21 +160,23 @@ def _pass(
     every_pull: bool,
 ) -> ReconcileResult:
     snapshot, looked = shell.cluster.snapshot(), shell.timer()
+    stages.begin(PassStage.READ)
     try:
         base = shell.read_base(base_head(shell))
-        publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
+        publisher = _Publisher(shell, pack, base)
         publisher.publish(snapshot)
         anchor = read_anchor(shell)  # first: it never lies ahead of a ledger that is read after it
         there = snapshot.of("VirtualMachineInstanceMigration")
         why = anchor.stop(shell.ledger_store.read(), there)
         if isinstance(why, LedgerStop):
             # no plan, no proposal and no line without what the ledger lost
+            stages.begin(PassStage.APPLY)
             return publisher.ended(_only_apply(shell, max_runtime, anchor, snapshot))
         known = None if anchor.trouble else anchor  # an answer that failed may come the next time
-        retried(lambda: _record_audit(shell, snapshot, base))
-        pulls = refresh_pulls(shell, snapshot=snapshot, every=every_pull)
+        pulls = _judged(shell, stages, snapshot, base, every_pull=every_pull)
         if shell.interrupted():
             return publisher.ended(ApplyResult(interrupted=True), pulls)
+        stages.begin(PassStage.PROPOSE)
         proposed = retried(lambda: propose(shell, snapshot=snapshot, anchor=known))
     except (InvalidInput, ForgeError, RepositoryError):
         # what has begun is still observed and recalled: its window may close during the trouble
@@ -126,6 +184,7 @@ def _pass(
         raise
     # an anchor from before long planning says little of the ledger now
     is_new = shell.timer() - looked < SOON
+    stages.begin(PassStage.APPLY)
     applied = apply(
         shell,
         max_runtime=max_runtime,
@@ -136,15 +195,25 @@ def _pass(
         anchor=known if is_new else None,
         may_start=is_new and proposed.may_start,
     )
-    after = _propose_rest(shell, publisher, applied, known)
-    return ReconcileResult(
-        snapshot_published=publisher.wrote,
-        pulls=pulls,
-        proposed=proposed,
-        applied=applied,
-        proposed_after=after,
-        unsure=_is_unsure(shell, pulls, (proposed, after)),
-    )
+    after = _propose_rest(shell, stages, publisher, applied, known)
+    unsure = _is_unsure(shell, pulls, (proposed, after))
+    ended = publisher.ended(applied, pulls)
+    return replace(ended, proposed=proposed, proposed_after=after, unsure=unsure)
+
+
+def _judged(
+    shell: RunContext,
+    stages: _Stages,
+    snapshot: ClusterSnapshot,
+    base: RevisionEngine,
+    *,
+    every_pull: bool,
+) -> tuple[PublishResult, ...]:
+    """Audit the cluster, and plan open pull requests again."""
+    stages.begin(PassStage.AUDIT)
+    retried(lambda: _record_audit(shell, snapshot, base))
+    stages.begin(PassStage.CHECK)
+    return refresh_pulls(shell, snapshot=snapshot, every=every_pull)
 
 
 def apply_and_report(
@@ -210,9 +279,14 @@ def _record_audit(shell: RunContext, snapshot: ClusterSnapshot, base: RevisionEn
 
 
 def _propose_rest(
-    shell: RunContext, publisher: _Publisher, applied: ApplyResult, anchor: Anchor | None
+    shell: RunContext,
+    stages: _Stages,
+    publisher: _Publisher,
+    applied: ApplyResult,
+    anchor: Anchor | None,
 ) -> ProposeResult:
     """What is left after a pass that did something; dashboard and forge anchor show it."""
+    stages.begin(PassStage.PROPOSE)
     if applied.did_nothing or applied.interrupted:
         return ProposeResult()
     publisher.publish(fresh := shell.cluster.snapshot())
@@ -228,18 +302,30 @@ def _propose_rest(
 class _Publisher:
     """Publishes snapshots in one pass: at its start and end, and before the last one is too old."""
 
-    def __init__(self, shell: RunContext, pack: Pack | None, *, max_age: int) -> None:
+    def __init__(self, shell: RunContext, pack: Pack | None, base: RevisionEngine) -> None:
         self._shell = shell
         self._pack = pack
-        self._max_age = max_age
+        self._base = base
         self._last = 0
+        self._seen: ClusterSnapshot | None = None
         self.wrote = False
 
     def ended(self, applied: ApplyResult, pulls: tuple[PublishResult, ...] = ()) -> ReconcileResult:
-        """The result of a pass that proposed nothing."""
-        return ReconcileResult(snapshot_published=self.wrote, pulls=pulls, applied=applied)
+        """The result of a pass, without what it proposed."""
+        seen, windows = self._seen, None
+        if seen is not None and applied.ledger is not None and not applied.doubts_ledger:
+            approved, now = applied.approvals.approved, self._shell.clock.now()
+            windows = window_outlook(self._base, applied.ledger, approved, seen, now=now)
+        return ReconcileResult(
+            snapshot_published=self.wrote,
+            pulls=pulls,
+            applied=applied,
+            looked_at=0 if seen is None else seen.taken_at,
+            windows=windows,
+        )
 
     def publish(self, snapshot: ClusterSnapshot) -> None:
+        self._seen = snapshot
         if self._pack is not None:
             self._last = snapshot.taken_at
             try:
@@ -251,5 +337,6 @@ class _Publisher:
 
     def refresh(self, snapshot: ClusterSnapshot) -> None:
         """Publish this one if the last one would soon be too old to plan on."""
-        if snapshot.taken_at - self._last >= self._max_age // 3:
+        self._seen = snapshot
+        if snapshot.taken_at - self._last >= self._base.settings.snapshot_max_age // 3:
             self.publish(snapshot)

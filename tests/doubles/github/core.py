@@ -74,6 +74,7 @@ class Core:
         self.html = "http://localhost"
         self.state = State()
         self.limits = Limits()
+        self.signing_keys: dict[str, str] = {}  # public keys, and the addresses of their accounts
         self.hear: Callable[[Event], object] = lambda _: None
 
     def new_id(self) -> int:

@@ -88,7 +88,7 @@ def serve(github: Core, path: str, token: str, body: bytes, cgi: Mapping[str, st
         "PATH_INFO": f"/{repository.git.directory.name}/{service}",
         "REMOTE_USER": by.login or "anonymous",
     }
-    answer = _backend(repository.git.directory, body, environment)
+    answer = backend(repository.git.directory, body, environment)
     merging.notice(github, by)
     return answer
 
@@ -144,7 +144,8 @@ def _environment(repository: Repository, by: Principal, commands: list[Command])
     }
 
 
-def _backend(folder: Path, body: bytes, more: Mapping[str, str]) -> Answer:
+def backend(folder: Path, body: bytes, more: Mapping[str, str]) -> Answer:
+    """What git answers; `more` is the request's part of the environment."""
     hook = folder / "hooks" / "pre-receive"
     if not hook.exists():
         hook.parent.mkdir()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -95,6 +97,19 @@ class BareRepository:
     def blob(self, rev: str) -> bytes:
         """The content of `commit:path`."""
         return self._ask(["cat-file", "blob", rev], rev)[1]
+
+    def verified(self, commit: str, keys: Mapping[str, str]) -> str:
+        """GitHub's word about the signature of a commit, by public SSH keys and their addresses."""
+        if b"\ngpgsig " not in self._ask(["cat-file", "commit", commit], commit)[1]:
+            return "unsigned"
+        with tempfile.NamedTemporaryFile("w", suffix=".signers") as file:
+            file.writelines(f"{email} {key}\n" for key, email in keys.items())
+            file.flush()
+            allowed = f"gpg.ssh.allowedSignersFile={file.name}"
+            told = subprocess.run(
+                ["git", "-c", allowed, "verify-commit", commit], cwd=self.directory, check=False
+            )
+        return "unknown_key" if told.returncode else "valid"
 
     def write_tree(self, base: str | None, files: Mapping[str, bytes | None]) -> str:
         """The tree of `base` with files replaced, added or (None) removed."""

@@ -5,6 +5,7 @@ import getpass
 import http.client
 import json
 import re
+import secrets
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 
 from gitbot.adapters.clock import SystemClock
 from tests.controlplane.component import Component, free_ports
@@ -38,12 +48,15 @@ PATH = {folder}/gitea.db
 SQLITE_JOURNAL_MODE = WAL
 [security]
 INSTALL_LOCK = true
+INTERNAL_TOKEN = {internal}
 SECRET_KEY = a-secret-of-a-test
 PASSWORD_HASH_ALGO = pbkdf2$2$8
 [indexer]
 ISSUE_INDEXER_TYPE = db
 [repository]
 DEFAULT_BRANCH = main
+[repository.signing]
+TRUSTED_SSH_KEYS = {trusted}
 [service]
 DISABLE_REGISTRATION = true
 [picture]
@@ -111,6 +124,11 @@ class Gitea:
         assert status < 300, f"{verb} {path}: {status} {answer}"
         return answer
 
+    def settle(self, repository: str) -> None:
+        """Wait until the server has worked on the first push to `owner/name`."""
+        while self.do(OWNER, "GET", f"/repos/{repository}")["empty"]:
+            time.sleep(0.05)
+
     def ask(
         self,
         verb: str,
@@ -139,8 +157,13 @@ class Gitea:
 
 @dataclass(slots=True, kw_only=True)
 class OwnGitea(Gitea):
-    """A server that was started for tests, in a folder of its own."""
+    """A server that tests start, in its own folder.
 
+    Its configuration trusts one signing key: people prove in the browser that a key is theirs.
+    """
+
+    signing_key: str
+    internal_token: str
     program: Path
     folder: Path
     component: Component
@@ -161,6 +184,36 @@ class OwnGitea(Gitea):
 
     def stop(self) -> None:
         self.component.stop()
+
+    def settle(self, repository: str) -> None:
+        """Wait until the server has worked on all pushes.
+
+        Gitea dismisses approvals in a goroutine of its own (services/repository/push.go) that may
+        start after a later approval. Only the stacks of the server show that none is left.
+        """
+        super(OwnGitea, self).settle(repository)
+        deadline = time.monotonic() + 60
+        while self._works_on_a_push():
+            assert time.monotonic() < deadline, "Gitea does not end its work on a push"
+            time.sleep(0.1)
+
+    def _works_on_a_push(self) -> bool:
+        self._ask_inside("POST", "flush-queues", {"Timeout": 30_000_000_000})
+        return b"AddTestPullRequestTask" in self._ask_inside("GET", "processes?stacktraces=true")
+
+    def _ask_inside(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> bytes:
+        request = Request(
+            f"{self.web}/api/internal/manager/{path}",
+            json.dumps(body).encode() if body else None,
+            {
+                "Content-Type": "application/json",
+                "X-Gitea-Internal-Auth": f"Bearer {self.internal_token}",
+            },
+            method=verb,
+        )
+        with urlopen(request, timeout=60) as answer:
+            found: bytes = answer.read()
+        return found
 
     def add_administrator(self) -> None:
         words = [
@@ -190,15 +243,22 @@ def gitea(program: Path, folder: Path) -> Iterator[OwnGitea]:
     folder.mkdir(parents=True, exist_ok=True)
     [port] = free_ports(1)
     configuration = folder / "app.ini"
+    key, internal = Ed25519PrivateKey.generate(), secrets.token_hex(32)
     configuration.write_text(
         _CONFIGURATION.format(
-            user=getpass.getuser(), folder=folder, port=port, sources=program.parent
+            user=getpass.getuser(), folder=folder, port=port, sources=program.parent,
+            trusted=key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode(),
+            internal=internal,
         )
-    )
+    )  # fmt: skip
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
     command = [*_alone(folder), str(program), "web", "--config", str(configuration)]
     component = Component("gitea", command, log=folder / "gitea.log")
     web = f"http://127.0.0.1:{port}"
-    server = OwnGitea(web=web, program=program, folder=folder, component=component)
+    server = OwnGitea(
+        web=web, program=program, folder=folder, component=component, signing_key=private,
+        internal_token=internal,
+    )  # fmt: skip
     try:
         server.start()
         server.add_administrator()

@@ -41,6 +41,9 @@ WORDS = {
     "Thu 3 Dec 14:30-15:00 Europe/Madrid, in 1 h 30 min": at(
         "2026-12-03T13:30:00Z", "2026-12-03T14:00:00Z"
     ),
+    "Thu 3 Dec 12:00-14:30 Europe/Madrid; cancelled: by a person": replace(
+        at("2026-12-03T11:00:00Z", "2026-12-03T13:30:00Z"), cancelled="by a person"
+    ),
     "Tue 1 Dec 23:00 - Sat 5 Dec 23:00 Europe/Madrid, open for another 2 days": at(
         "2026-12-01T22:00:00Z", "2026-12-05T22:00:00Z"
     ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitbot.calendar import spoken_duration, spoken_past, spoken_time, time_in_full
+from gitbot.calendar import localized, spoken_duration, spoken_past, spoken_time, time_in_full
 from gitbot.model.plan.findings import Refusal
 from gitbot.model.text.instants import format_instant, parse_instant
 
@@ -112,3 +112,21 @@ def test_what_was_understood_in_full() -> None:
     now = THURSDAY
     full = "Thu 2026-11-26 22:00 Europe/Madrid (2026-11-26T21:00:00Z), in 30 min"
     assert time_in_full(spoken_time("tonight", MADRID, now=now), MADRID, now=now) == full
+
+
+@pytest.mark.parametrize(
+    ("text", "local"),
+    [
+        ("until 2026-11-26T21:00:00Z", "until Thu 2026-11-26 22:00 Europe/Madrid (in 30 min)"),
+        ("(now 2026-11-26T20:29:30Z)", "(now Thu 2026-11-26 21:29:30 Europe/Madrid (30 s ago))"),
+        ("before `2026-11-26T21:00:00Z`", "before Thu 2026-11-26 22:00 Europe/Madrid (in 30 min)"),
+        # in brackets, after the local time
+        ("22:00 (2026-11-26T21:00:00Z)", "22:00 (2026-11-26T21:00:00Z)"),
+        ("(2026-11-26T21:00:00Z to 2026-11-26T22:00:00Z)",) * 2,
+        ("drain/night/20261126T210000Z",) * 2,
+        ("2026-13-26T21:00:00Z",) * 2,
+    ],
+)
+def test_instants_of_a_text_in_the_zone_of_the_cluster(text: str, local: str) -> None:
+    assert localized(text, MADRID, now=THURSDAY) == local
+    assert localized("2026-11-26T21:00:00Z", MADRID) == "Thu 2026-11-26 22:00 Europe/Madrid"

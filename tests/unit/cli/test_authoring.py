@@ -107,10 +107,11 @@ def test_the_same_asked_twice_is_one_pull_request(desk: Desk, words: tuple[str, 
     assert again.code == 0, again.text
     assert "a pull request that asks for this is open already" in again.out
     asked = f"pull request #{pull.number}: {pull.title}; next: "
-    assert f"{asked}gitbot check --pull-request {pull.number} --publish, then" in again.out
-    page = desk.gitbot("status")
     line = f"pull request {pull.number} by Ann is open: {pull.title}; next: "
-    assert f"{line}gitbot check --pull-request {pull.number} --publish\n" in page.out
+    if words[0] in ("move", "drain"):  # the merge of a rule approves no move
+        assert f"{asked}gitbot check --pull-request {pull.number} --publish, then" in again.out
+        page = desk.gitbot("status")
+        assert f"{line}gitbot check --pull-request {pull.number} --publish\n" in page.out
     assert desk.gitbot("check", "--pull-request", str(pull.number), "--publish").code == 0
     assert f"{line}review and merge" in desk.gitbot("status").out
     assert f"{asked}review and merge {pull.url}" in desk.gitbot(*words).out
@@ -245,7 +246,8 @@ def test_nodes_by_their_labels(desk: Desk, words: tuple[str, ...], name: str, ti
     (pull,) = pulls(desk)
     assert pull.title == f"Empty {title} at merge"
     assert file(desk, f"{name}.yaml")["spec"] == {
-        "nodes": {"selector": {"matchLabels": {"topology.kubernetes.io/zone": "scu"}}}
+        "nodes": {"selector": {"matchLabels": {"topology.kubernetes.io/zone": "scu"}}},
+        "note": "power supply",
     }
 
 
@@ -330,7 +332,10 @@ WRONG = [
     (("drain", "kni-worker", "--rolling", "²"), "there is no node ²"),
     (("drain", "kni-worker", "--rolling=²"), "'--rolling': '²' is not a valid integer"),
     (("drain", "kni-worker", "--start", "22:00"), "belong together; add --for, such as --for 4h"),
-    (("drain", "kni-worker", "--for", "4h"), "belong together; add --start, such as --start 22:00"),
+    (
+        ("drain", "kni-worker", "--for", "4h"),
+        "such as --start 22:00, or leave out --for: it ends when its nodes are back",
+    ),
     (
         ("drain", "kni-worker", "--start", "9:00", "--for", "2h", "--time-zone", "Europe/Madird"),
         "did you mean Europe/Madrid?",
@@ -395,3 +400,53 @@ def test_drain_without_cordon_hints_at_its_own_option(desk: Desk) -> None:
     said = desk.gitbot("drain", "kni-worker", "--dry-run").out
     assert "--cordon: kni-worker is not cordoned: " in said
     assert "cordon before the drain starts, or add --cordon [warning intents/not-cordoned]" in said
+
+
+def test_drain_of_nodes_without_vms_cordons_them(desk: Desk) -> None:
+    said = desk.gitbot("drain", "kni-worker2", "kni-worker3", "--cordon", "--dry-run").out
+    assert "no VM has to leave.\n" in said, said
+    assert "no VM now" not in said
+
+
+@pytest.mark.parametrize("more", [(), ("--start", "23:00", "--for", "2h")])
+def test_drain_of_nodes_without_vms_says_what_is_left_to_do(
+    desk: Desk, more: tuple[str, ...]
+) -> None:
+    said = desk.gitbot("drain", "kni-worker2", "kni-worker3", *more, "--dry-run").out
+    empty = (
+        "NODE: kni-worker2, kni-worker3 have no VM now: nothing moves, and gitbot cordons nothing"
+    )
+    # kni-worker2 is cordoned
+    assert f"{empty}; kubectl cordon kni-worker3, or add --cordon" in said
+    assert ("; the window stays open until its file is removed [" in said) == ("--for" not in more)
+    assert "not cordoned" not in said
+    assert "no VM now" not in desk.gitbot("drain", "kni-worker", "kni-worker2", "--dry-run").out
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [
+        (("drain", "kni-worker"), ("drain", "kni-worker", "--cordon"), "kni-worker"),
+        (("drain", "--zone", "scu"), ("drain", "kni-worker", "kni-worker5"), "kni-worker"),
+        (("drain", "kni-worker5"), ("drain", "--zone", "sab"), "kni-worker5"),
+        (("drain", "kni-worker5"), ("drain", "kni-worker"), ""),
+        (
+            ("move", "vm/jumpbox", "-n", "customapp", "--zone", "bcn"),
+            ("move", "vm/jumpbox", "-n", "customapp", "--zone", "sab"),
+            "jumpbox",
+        ),
+    ],
+)
+def test_another_open_pull_request_for_the_same_is_named(
+    desk: Desk, first: tuple[str, ...], second: tuple[str, ...], named: str
+) -> None:
+    said = desk.gitbot(*first)
+    assert said.code == 0, said.text
+    assert "is open for" not in said.out
+    (pull,) = pulls(desk)
+    said = desk.gitbot(*second)
+    assert len(pulls(desk)) == 2, said.text
+    beside = f"pull request #{pull.number} is open for {named}, too: {pull.title}; "
+    then = f"if this one replaces it: gitbot close {pull.number}"
+    assert (f"{beside}{then}\n" in said.out) == bool(named), said.text
+    assert ("is open for" in said.out) == bool(named)

@@ -104,7 +104,7 @@ def test_three_words_become_a_pull_request_of_the_person(
     (pull,) = office.pulls()
     seen = (pull["title"], pull["body"], pull["user"]["login"], pull["head"]["ref"])
     assert seen == (title, "rack 7", "alice", branch)
-    spec = {**spec, "note": "rack 7"} if words[0] == "move" else spec
+    spec = {**spec, "note": "rack 7"} if words[0] in ("move", "drain") else spec
     assert office.file(branch, path)["spec"] == spec
     address = f"{office.scene.server.url}/{REPOSITORY}/pull/{pull['number']}"
     line = f"pull request #{pull['number']}: {title}; next: review and merge {address}\n"

@@ -1,11 +1,13 @@
 """`gitbot apply --dry-run` says what a pass would do, and exits as the pass would."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gitbot.adapters.clock import SystemClock
+from gitbot.published import read_plan
 from tests.doubles.intents import CONFIGURATION, HEAD, REQUEST
 from tests.unit.cli.desk import Desk, at_desk, merge
 
@@ -63,16 +65,33 @@ spec:
 def test_freeze_that_stops_an_approved_move_is_named(desk: Desk) -> None:
     approved(desk)
     desk.commit(freeze=FREEZE)
-    words = ": frozen by FreezeWindow quarter-close (year end) until 2030-01-08T00:00:00Z\n"
+    local = "Tue 2030-01-08 01:00 Europe/Madrid (in "
+    words = f": frozen by FreezeWindow quarter-close (year end) until {local}"
     assert words in desk.gitbot("apply", "--dry-run").out
     assert words in desk.gitbot("apply").out
     assert "frozen by FreezeWindow quarter-close" in desk.gitbot("status").out
     said = desk.gitbot("explain", "vm/jumpbox").out
-    until = "Tue 2030-01-08 01:00 Europe/Madrid (2030-01-08T00:00:00Z): year end"
+    until = "Tue 2030-01-08 01:00 Europe/Madrid: year end"
     assert said.startswith(f"vm/jumpbox in customapp: frozen by quarter-close until {until}; would")
     answer, summary, *_ = said.splitlines()
     assert answer.endswith(" once it is not frozen")
     assert summary.startswith("  4 of 7 nodes take it, ")
+
+
+def test_document_of_a_plan_says_what_its_moves_wait_for(desk: Desk) -> None:
+    asked = ("move", "vm/jumpbox", "-n", "customapp", "--to", "kni-worker5")
+    assert desk.gitbot(*asked).code == 0
+    plan = ("check", "--pull-request", "1", "-o", "json")
+    before = json.loads(desk.gitbot(*plan).out)
+    assert before["waits"] == []
+    desk.commit(freeze=FREEZE)
+    frozen = desk.gitbot(*plan).out
+    (move,) = json.loads(frozen)["moves"]
+    waits = {"request": move["request"], "id": move["id"], "for": "quarter-close ends"}
+    assert json.loads(frozen)["waits"] == [waits]
+    assert read_plan(frozen).digest == before["digest"]
+    older = {key: value for key, value in json.loads(frozen).items() if key != "waits"}
+    assert read_plan(older).digest == before["digest"]
 
 
 def test_mode_observe_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,9 @@ from gitbot.cli.shared.schema_table import schema_of
 from gitbot.model.text.instants import format_instant, parse_instant
 from gitbot.ports.forge import MergeMethod
 from tests.doubles.intents import HEAD, REQUEST, RULE
-from tests.unit.cli.desk import Desk, at_desk
+from tests.doubles.problems import vm
+from tests.scenarios.small_clusters import flat, two_nodes
+from tests.unit.cli.desk import Desk, at_desk, typed
 
 SPREAD = RULE.replace("spec:\n", "spec:\n  topologyKey: kubernetes.io/hostname\n")
 FREEZE = f"""{HEAD}kind: FreezeWindow
@@ -260,3 +262,24 @@ def test_migration_to_one_node(desk: Desk) -> None:
     pod = desk.loop.cluster.list("Pod")[0]["metadata"]["name"]
     other = desk.gitbot("explain", f"pod/{pod}", "--to", "kni-worker5")
     assert "--to and --added-node-selector are about migrations" in other.err
+
+
+def test_a_quota_is_why_a_vm_cannot_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without intents, too: the scheduler has a node, and the API server refuses the pod there."""
+    status = {"hard": {"pods": "1"}, "used": {"pods": "1"}}
+    quota = {
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small", "namespace": "default"},
+        "spec": {"hard": {"pods": "1"}},
+        "status": status,
+    }
+    objects = flat([*two_nodes(), vm("web", on="node-a"), quota])
+    (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": list(objects)}))
+    monkeypatch.chdir(tmp_path)
+    said = typed("explain", "web", "--snapshot", "dump.json")
+    assert said.code == 0, said.text
+    head, summary, *rest = said.out.splitlines()
+    why = "ResourceQuota small: pods: 1 used, 1 more, 1 allowed"
+    assert head == f"vm/web in default: cannot move: {why}"
+    assert summary == "  1 of 2 nodes takes it, the scheduler would choose node-b"
+    assert why not in "\n".join(rest)

@@ -115,6 +115,23 @@ def test_a_drain_holds_a_vm_whose_move_would_end_a_change_of_storage(tmp_path: P
     assert "gitbot move vm/db -n default" in said.out
 
 
+@pytest.mark.parametrize(("minutes", "late"), [(2, True), (30, False)])
+def test_a_queue_that_outlasts_the_deadline_is_said(
+    tmp_path: Path, minutes: int, late: bool
+) -> None:
+    """Twelve migrations of 16 GiB in front, four at once: about 13 minutes."""
+    others = [vm(f"x{number}", on="n1", memory="16Gi") for number in range(12)]
+    queue = [migration(f"m{number:02}", f"x{number}", "Running") for number in range(12)]
+    nodes = [node("n1", memory="256Gi"), node("n2", memory="256Gi")]
+    deadline = MOVE.replace("target", f'deadline: "2026-12-06T21:{minutes:02}:00Z", target')
+    mine = vm("mine", on="n1", memory="1Gi", labels=ASKED)
+    said = plan(tmp_path, deadline, kubevirt(), *nodes, *others, *queue, mine)
+    assert said.code == 0, said.text
+    assert "later behind the queue" in said.out
+    assert ("behind the queue; its time ends Sun 2026-12-06 21:02" in said.out) is late
+    assert ("plan/may-end-late" in said.out) is late
+
+
 def test_migrations_that_a_quota_rejects_are_not_in_the_queue(tmp_path: Path) -> None:
     rejected = "migrationRejectedByResourceQuota"
     stuck = [migration(f"m{n}", f"q{n}", "Pending", rejected) for n in range(6)]
@@ -134,7 +151,8 @@ def test_files_without_a_kind_are_no_word_that_the_cluster_has_none(tmp_path: Pa
     assert "not known: the files have no KubeVirt" in said.out
     whole = plan(tmp_path, MOVE, *pool, kubevirt(), migration("old", "web", "Succeeded"))
     assert "queue now: empty: no migration runs or waits;" in whole.out
-    assert "not known" not in whole.out
+    assert "the files have no KubeVirt" not in whole.out
+    assert "not known: the files have no MigrationPolicy" in whole.out
 
 
 def test_migrations_of_others_hold_slots_until_they_end_and_not_longer(tmp_path: Path) -> None:

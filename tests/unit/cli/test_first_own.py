@@ -122,6 +122,51 @@ def test_owners_approve_after_the_merge(tmp_path: Path, monkeypatch: pytest.Monk
         assert (said.code, "next: gitbot apply" in said.out) == (0, True), said.text
 
 
+def test_merge_and_check_say_whose_approval_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owned = (
+        f"{CONFIGURATION}  owners:\n"
+        "  - {paths: [intents/iberia], namespaces: [customapp], teams: ['@bob']}\n"
+    )
+    missing = "@bob for namespace customapp"
+    with at_desk(tmp_path, monkeypatch, owned) as desk:
+        desk.gitbot("move", "jumpbox", "--away")
+        for more in ((), ("--publish",)):
+            said = desk.gitbot("check", "--pull-request", "1", *more)
+            assert f"owner's approval: missing: {missing}\n" in said.out, said.text
+        said = desk.gitbot("merge", "1")
+        waits = f"waits for the approval of {missing}: nothing of it starts before"
+        assert (said.code, waits in said.out) == (0, True), said.text
+        assert "`gitbot approve 1`" in said.out
+        desk.gitbot("apply")
+        assert f"waits for the approval of {missing}; next: " in desk.gitbot("status").out
+        desk.git("config", "user.name", "bob")
+        said = desk.gitbot("approve", "1")
+        assert said.out.endswith("; next: gitbot apply\n"), said.text
+        carry_out(desk)
+        assert "request/customapp/move-jumpbox: succeeded" in desk.gitbot("status").out
+
+
+def test_merge_of_a_freeze_or_a_rule_needs_no_check(desk: Desk) -> None:
+    said = desk.gitbot("freeze", "--until", "in 2h")
+    assert "next: review and merge" in said.out
+    assert "--publish" not in said.out
+    assert "--publish" not in desk.gitbot("status").out
+    assert desk.gitbot("merge", "1").code == 0
+    rule = desk.gitbot("keep-apart", "-l", "kubevirt.io/domain=mssql2016", "-n", "customapp")
+    assert "--publish" not in rule.out, rule.text
+    assert desk.gitbot("merge", "2").code == 0
+    assert "freeze" in desk.gitbot("get", "freezes").out
+
+
+def test_merge_of_what_lint_refuses_still_asks_for_the_check(desk: Desk) -> None:
+    broken = HEAD + "kind: FreezeWindow\nmetadata: {name: f}\nspec: {schedule: {start: never}}\n"
+    pull = desk.loop.open({"freeze.yaml": broken})
+    said = desk.gitbot("merge", str(pull.number))
+    assert (said.code, "check --pull-request 1 --publish" in said.err) == (2, True), said.text
+
+
 def test_merge_asks_for_the_check_of_each_cluster_that_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,7 +297,8 @@ def test_describe_takes_plural_and_namespace_of_request(desk: Desk) -> None:
     [
         ("describe vm", "found 'vm' without a name"),
         ("describe thing/x", "found 'thing', expected pod, intents"),
-        ("get nodes -w", "gitbot status -w follows"),
+        ("get nodes -w -o json", "-w prints a table"),
+        ("get clusters -w", "get clusters looks once"),
     ],
 )
 def test_wrong_questions(desk: Desk, words: str, answer: str) -> None:

@@ -24,3 +24,5 @@ def test_requests_of_a_pass_and_what_is_left_are_those_that_github_counted(
     assert LIMIT - used - found["gitbot_forge_requests_remaining"] in (0, 1)
     assert found["gitbot_last_pass_forge_requests"] >= used, "answers 304 are free"
     assert found["gitbot_open_proposals"] == 1
+    assert found["gitbot_cluster_requests_total"] > 5
+    assert found["gitbot_cluster_received_bytes_total"] > 5_000

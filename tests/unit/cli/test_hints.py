@@ -41,8 +41,11 @@ def said(intent: str = REQUEST, *, limits: str = "{}", forge: str = "{}") -> str
 @pytest.mark.parametrize(
     ("forge", "words"),
     [
-        ("{type: gitlab}", 'found "gitlab", expected local, github or gitea; '),
-        ("{type: gihub}", 'found "gihub", expected local, github or gitea; did you mean github?'),
+        ("{type: gitolite}", 'found "gitolite", expected local, github, gitea or gitlab; '),
+        (
+            "{type: gihub}",
+            'found "gihub", expected local, github, gitea or gitlab; did you mean github?',
+        ),
     ],
 )
 def test_another_forge_is_not_a_misspelt_one(forge: str, words: str) -> None:

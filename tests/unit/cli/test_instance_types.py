@@ -114,6 +114,32 @@ def test_the_stored_revision_wins_over_the_type() -> None:
     assert "1 of 2 nodes takes it" in told([*objects[:2], other], "explain", "erp")
 
 
+def test_a_revision_is_known_by_its_data_not_by_its_labels() -> None:
+    stored = revision("r1", CLUSTER, "large", {"cpu": {"guest": 1}, "memory": {"guest": "1Gi"}})
+    bare = {**stored, "metadata": {"name": "r1", "namespace": "default"}}  # of KubeVirt 1.0
+    foreign = {**bare, "metadata": {"name": "web-5c", "namespace": "default"}}
+    others = [{**foreign, "data": data} for data in ([1], "x", {"spec": "x"}, {"spec": [1]}, None)]
+    named = off(instancetype={"name": "large", "revisionName": "r1"})
+    for other in others:
+        objects = [named, made(CLUSTER, "large", LARGE), bare, other]
+        assert "2 of 2 nodes take it" in told(objects, "explain", "erp")
+    # KubeVirt trusts its own note of a revision only if the label names the type
+    ref = {"name": "large", "controllerRevisionRef": {"name": "r1"}}
+    noted = off(status={"instancetypeRef": ref}, instancetype={"name": "large"})
+    objects = [noted, made(CLUSTER, "large", LARGE), bare]
+    assert "1 of 2 nodes takes it" in told(objects, "explain", "erp")
+
+
+@pytest.mark.parametrize("labels", [{}, {"instancetype.kubevirt.io/object-kind": CLUSTER}])
+def test_an_encoded_revision_of_old_stops_no_read(labels: Mapping[str, str]) -> None:
+    metadata = {"name": "r1", "namespace": "default", "labels": dict(labels)}
+    data = {"apiVersion": "instancetype.kubevirt.io/v1alpha1", "spec": "eyJjcHUiOiB7fX0="}
+    old = {**revision("r1", CLUSTER, "large", {}), "metadata": metadata, "data": data}
+    named = off(instancetype={"name": "large", "revisionName": "r1"})
+    said = told([named, old], "explain", "erp")
+    assert "instancetype large: its revision r1 is in a form that gitbot does not read" in said
+
+
 @pytest.mark.parametrize(
     ("machine", "adds"),
     [

@@ -194,8 +194,8 @@ MISSPELT = [
     ("plan -o jso", "; did you mean json?"),
     ("completion bas", "; did you mean bash?"),
     (
-        "init --forge gitlab",
-        "'github', 'gitea'; gitbot init --help shows how",
+        "init --forge gitolite",
+        "'gitea', 'gitlab'; gitbot init --help shows how",
     ),
 ]
 

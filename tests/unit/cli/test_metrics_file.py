@@ -1,5 +1,6 @@
 """The metrics file of `reconcile`, read as Prometheus reads it."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,8 +14,11 @@ from gitbot.cli.commands import hold, reconcile
 from gitbot.cli.shared import session
 from gitbot.errors import ClusterError, UsageError
 from gitbot.execution.ledger_folds import breaker_event
+from gitbot.model.cluster.cluster import ClusterSnapshot
+from gitbot.model.ledger.events import MoveChanged
 from gitbot.reports import CATALOGUE, MetricValues, exposition
 from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.watch import PassStage
 from tests.doubles.intents import RULE
 from tests.unit.workflows.story import Story
 
@@ -52,6 +56,16 @@ def read(folder: Path) -> Samples:
     return found
 
 
+def ratio(story: Story) -> float:
+    """What the only migration took, over the estimate of the only approved plan."""
+    ledger = story.store.ledger
+    (ended,) = (event for event in ledger.requests("iberia") if event.state == "succeeded")
+    assert isinstance(ended, MoveChanged)
+    (move,) = json.loads(ledger.plans[ended.digest])["moves"]
+    assert move["request"] != str(ended.request), "a healing: the plan has no time in its id"
+    return float(ended.seconds / move["estimatedSeconds"])
+
+
 def test_a_move_is_counted_from_the_ledger(story: Story, run: Callable[[], Result], tmp_path: Path) -> None:  # fmt: skip  # noqa: E501
     run()
     proposed = read(tmp_path)
@@ -68,9 +82,35 @@ def test_a_move_is_counted_from_the_ledger(story: Story, run: Callable[[], Resul
     assert moved["gitbot_migration_duration_seconds_count", ""] == 1
     assert moved["gitbot_migration_duration_seconds_bucket", "+Inf"] == 1
     assert moved["gitbot_migration_duration_seconds_sum", ""] > 0
+    assert moved["gitbot_migration_estimate_ratio_count", ""] == 1
+    assert moved["gitbot_migration_estimate_ratio_sum", ""] == pytest.approx(ratio(story))
     assert moved["gitbot_ledger_lines", ""] == len(story.store.ledger.events)
     assert moved["gitbot_passes_total", "ok"] == 3
     assert moved["gitbot_open_proposals", ""] == 0
+
+
+def test_each_second_of_a_pass_belongs_to_its_stage(
+    story: Story, run: Callable[[], Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run()
+    story.merge()
+    snapshot = story.shell.cluster.snapshot
+
+    def slow() -> ClusterSnapshot:
+        story.shell.clock.sleep(7)
+        return snapshot()
+
+    monkeypatch.setattr(story.shell.cluster, "snapshot", slow)
+    run()
+    found = read(tmp_path)
+    name = "gitbot_last_pass_stage_duration_seconds"
+    stages = {stage: seconds for (asked, stage), seconds in found.items() if asked == name}
+    assert list(stages) == sorted(PassStage)
+    assert stages["look"] == 7
+    assert stages["apply"] >= found["gitbot_migration_duration_seconds_sum", ""] > 0
+    assert sum(stages.values()) == found["gitbot_last_pass_duration_seconds", ""]
+    now = story.shell.clock.now()
+    assert now - 60 < found["gitbot_last_look_timestamp_seconds", ""] <= now
 
 
 def test_an_open_proposal_is_shown(run: Callable[[], Result], tmp_path: Path) -> None:
@@ -149,6 +189,18 @@ def test_every_metric_is_documented_and_every_documented_one_is_written(
     for name, metric in CATALOGUE.items():
         label = f"`{metric.label}`" if metric.label else ""
         assert rows[name] == f"| `{name}` | {metric.kind} | {label} | {metric.help} |"
+
+
+def test_a_histogram_counts_a_value_at_its_bound_below_it() -> None:
+    observed = (0.2, 0.5, 2.0, 2.1, 60.0)
+    name = "gitbot_migration_estimate_ratio"
+    (family,) = text_string_to_metric_families(
+        exposition("iberia", [MetricValues(name=name, observed=observed)]).decode()
+    )
+    found = {sample.labels.get("le", sample.name): sample.value for sample in family.samples}
+    counts = {"0.25": 1, "0.5": 2, "1": 2, "1.5": 2, "2": 3, "3": 4, "10": 4, "+Inf": 5}
+    assert {bound: found[bound] for bound in counts} == counts
+    assert found[f"{name}_sum"] == pytest.approx(sum(observed))
 
 
 def test_hostile_names_stay_in_their_label() -> None:

@@ -75,7 +75,8 @@ def test_a_folder_or_archive_is_read_object_by_object(
     assert said.code == 0, said.err
     assert "1 of 2 nodes takes it, the scheduler would choose n2" in said.out
     assert "7 files of YAML and JSON, " in said.err
-    assert "not in it, so what depends on them is not known: CSINode, KubeVirt," in said.err
+    assert "not in it, so what depends on them is not known: CSIDriver, CSINode, " in said.err
+    assert ", KubeVirt, " in said.err
     assert "warning: not read: " in said.err
     assert "broken.yaml:3:1: not YAML" in said.err
 

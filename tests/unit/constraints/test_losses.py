@@ -1,5 +1,6 @@
 """What is predicted of a lost node is what the simulated cluster then does."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -158,6 +159,16 @@ def test_a_vm_of_a_pool_needs_no_room_beside_its_own() -> None:
     ]
     made = LossSimulation(from_objects("test", tuple(flat(objects)), 0)).grown(named("web-0"), 2)
     assert made.kept == ()
+
+
+def test_sets_that_were_not_read_are_named() -> None:
+    objects: Objects = [kubevirt(), node("n-1", memory="4Gi"), vm("w", on="n-1", memory="1Gi")]
+    whole = from_objects("test", tuple(flat(objects)), 0)
+    lacks = replace(whole, missing_kinds=("HorizontalPodAutoscaler", "VirtualMachinePool"))
+    (said,) = LossSimulation(lacks).grown(named("w"), 1).kept
+    assert said.startswith("the files have no VirtualMachinePool or HorizontalPodAutoscaler, so")
+    plurals = "virtualmachinepools,horizontalpodautoscalers"
+    assert said.endswith(f"`kubectl get {plurals} -A -o yaml` adds them")
 
 
 def replica_set(name: str) -> KubernetesObject:

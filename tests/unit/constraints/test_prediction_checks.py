@@ -1,5 +1,6 @@
 """What explain says is less than certain, and where it has nothing to say."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from tests.unit.constraints.builders import node, pod, snapshot
 NEW = NamespacedName(namespace="customapp", name="new")
 
 
-def said(*objects: KubernetesObject) -> dict[str, str]:
-    found = Explainer(snapshot(*objects)).pod(NEW)
+def said(*objects: KubernetesObject, missing: tuple[str, ...] = ()) -> dict[str, str]:
+    found = Explainer(replace(snapshot(*objects), missing_kinds=missing)).pod(NEW)
     assert all(check.outcome is not Outcome.PASS for check in found.checks)
     return {check.name: check.message for check in found.checks}
 
@@ -98,6 +99,15 @@ def test_what_a_snapshot_does_not_hold_is_named() -> None:
         "volumeBindingMode": "WaitForFirstConsumer",
     }
     asked = waiting(volumes=[volume], resourceClaims=[{"name": "gpu"}])
-    found = said(node("a-1"), claim, late, asked)
+    found = said(node("a-1"), claim, late, asked, missing=("CSIDriver",))
     assert found["device-claims"].startswith("resource claims gpu are not looked at")
     assert found["storage-capacity"].startswith("claims disk are not bound yet")
+    # a cluster without any CSIDriver measures no room
+    assert said(node("a-1"), claim, late, asked).keys() == {"device-claims"}
+    driver = {
+        "kind": "CSIDriver",
+        "metadata": {"name": "csi.example.com"},
+        "spec": {"storageCapacity": True},
+    }
+    some = said(node("a-1"), claim, late, driver, asked, missing=("CSIStorageCapacity",))
+    assert some.keys() == {"device-claims", "storage-capacity"}

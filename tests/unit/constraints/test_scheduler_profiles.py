@@ -1,5 +1,6 @@
 """Profiles of kube-scheduler: a given KubeSchedulerConfiguration, and OpenShift's Scheduler."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,6 +85,20 @@ def test_an_object_that_openshifts_operator_refuses_is_named() -> None:
         f"{place}: policy old: the operator refuses it",
         f"{place}: profile Mine is unknown",
     ]
+
+
+def test_openshifts_profile_that_was_not_read_is_named() -> None:
+    plain = busy()
+    marked = {**node("os"), "metadata": {"name": "os", "labels": {"node.openshift.io/os_id": "x"}}}
+    for found, unread, said in (
+        (plain, True, 0),
+        (busy(marked), False, 0),
+        (busy(marked), True, 1),
+    ):
+        missing = ("Scheduler",) if unread else ()
+        parts = profiles_of(replace(found, missing_kinds=missing)).unjudged
+        assert len(parts) == said
+        assert all("kubectl get schedulers.config.openshift.io" in item.words for item in parts)
 
 
 def test_the_scheduler_name_of_the_pod_chooses_the_profile() -> None:

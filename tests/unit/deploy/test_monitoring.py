@@ -13,12 +13,13 @@ import pytest
 
 from gitbot.cli.commands.serve import serve
 from gitbot.documents import read_kubernetes_yaml
-from gitbot.reports import CATALOGUE
+from gitbot.reports import CATALOGUE, MetricKind
 from gitbot.service import Address, parse_address
 
 ROOT = Path(__file__).parents[3]
 KUBECTL = Path(sys.executable).parent / "kubectl"
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
+DASHBOARD = ROOT / "deploy" / "monitoring" / "dashboard.json"
 RULES = ROOT / "deploy" / "monitoring" / "rules.yaml"
 TESTS = ROOT / "tests" / "controlplane" / "promtool" / "alerts.test.yaml"
 
@@ -78,11 +79,19 @@ def test_only_prometheus_reaches_the_port(objects: Mapping[str, Mapping[str, Any
     assert [list(peer) for peer in rule["from"]] == [["namespaceSelector"]]
 
 
+def series() -> set[str]:
+    """What each metric is called in a query."""
+    parts = {MetricKind.HISTOGRAM: ("_bucket", "_count", "_sum")}
+    return {
+        name + part for name, metric in CATALOGUE.items() for part in parts.get(metric.kind, ("",))
+    }
+
+
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
 def test_an_alert_asks_for_metrics_that_exist_and_has_its_page(alert: Mapping[str, Any]) -> None:
     asked = re.findall(r"gitbot_\w+", alert["expr"])
     assert asked
-    assert set(asked) <= CATALOGUE.keys()
+    assert set(asked) <= series()
     for name, label in re.findall(r"(gitbot_\w+)\{(\w+)=", alert["expr"]):
         assert CATALOGUE[name].label == label
     assert alert["labels"]["severity"] in ("critical", "warning")
@@ -92,6 +101,45 @@ def test_an_alert_asks_for_metrics_that_exist_and_has_its_page(alert: Mapping[st
     assert anchor == alert["alert"].lower()
     assert f"### {alert['alert']}\n" in PAGE.read_text()
     assert f"alertname: {alert['alert']}\n" in TESTS.read_text()
+
+
+def panels() -> list[Mapping[str, Any]]:
+    """The panels of the dashboard that show something."""
+    found: list[Mapping[str, Any]] = json.loads(DASHBOARD.read_text())["panels"]
+    return [panel for panel in found if panel["type"] != "row"]
+
+
+@pytest.mark.parametrize("panel", panels(), ids=lambda panel: str(panel["title"]))
+def test_a_panel_asks_for_metrics_and_labels_that_exist(panel: Mapping[str, Any]) -> None:
+    assert panel["targets"]
+    for target in panel["targets"]:
+        asked = re.findall(r"(gitbot_\w+)\{([^}]*)\}", target["expr"])
+        assert len(asked) == target["expr"].count("gitbot_") == 1, target["expr"]
+        ((name, selectors),) = asked
+        assert name in series()
+        metric = CATALOGUE[name.removesuffix("_bucket")]
+        selected = re.findall(r"(\w+)=~?\"", selectors)
+        assert selected[0] == "cluster", "the dashboard's choice"
+        assert {*selected, *re.findall(r"{{(\w+)}}", target["legendFormat"])} <= {
+            "cluster",
+            metric.label,
+        }
+        # several series with one legend look like one
+        shown = metric.label in (*selected, *re.findall(r"{{(\w+)}}", target["legendFormat"]))
+        assert shown or not metric.label
+
+
+def test_panels_have_their_own_place_on_the_dashboard() -> None:
+    every = json.loads(DASHBOARD.read_text())["panels"]
+    assert len({panel["id"] for panel in every}) == len(every)
+    taken = [
+        (x, y)
+        for panel in every
+        for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
+        for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+    ]
+    assert len(set(taken)) == len(taken)
+    assert max(x for x, _ in taken) < 24, "columns of Grafana"
 
 
 def test_the_page_explains_no_other_alert() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gitbot.execution.cluster_facts import CORDON_LABEL, mark_of
+from gitbot.execution.cluster_facts import mark_of
 from gitbot.execution.executor_types import Maintenance, OutdatedGroup
 from gitbot.execution.ledger_folds import NodeRecord, fold_homes, fold_nodes, window_as_merged
 from gitbot.execution.nodes import home_event, may_begin
@@ -16,7 +16,7 @@ from gitbot.model.ledger.ledger import node_file
 from gitbot.model.ledger.request_id import OccurrenceId
 from gitbot.model.plan.problem import Freeze, Limits
 from gitbot.model.text.instants import Interval
-from gitbot.model.text.names import IntentRef
+from gitbot.model.text.names import CORDON_LABEL, IntentRef
 from tests.doubles.tiny_objects import tiny_node
 from tests.unit.execution.scene import NOW, OCCURRENCE, World, line, move
 
@@ -38,6 +38,40 @@ def states(world: World) -> dict[str, str]:
     return {name: str(node.state) for name, node in nodes.items()}
 
 
+GATE = "health gate alerts is closed: 1 result, first alertname=Ceph"
+
+
+def test_a_closed_gate_stops_the_next_node_and_not_the_one_that_has_begun(world: World) -> None:
+    world.drain(*drain_moves())
+    world.view["gate"] = GATE
+    assert world.step() == ["1 approved", "2 approved"]
+    assert world.waits == {1: GATE, 2: GATE}
+    world.view["gate"] = ""
+    assert world.step() == ["a draining", "1 intended"]
+    world.view["gate"] = GATE
+    finish(world, "one", "c")
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    assert world.step() == ["1 succeeded", "a ready"]
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    assert world.step() == ["a returned"]
+    assert world.waits == {2: GATE}
+    world.view["gate"] = ""
+    assert world.step() == ["b draining", "2 intended"]
+
+
+def test_a_closed_gate_stops_a_drain_of_all_at_once_only_before_it_begins(world: World) -> None:
+    world.drain(*drain_moves(), together=True)
+    world.view["gate"] = GATE
+    assert world.step() == ["1 approved", "2 approved"]
+    world.view["gate"] = ""
+    world.problem["limits"] = Limits(parallel=1)
+    first = world.step()
+    assert "a draining" in first
+    world.view["gate"] = GATE
+    finish(world, "one", "c")
+    assert any("2 intended" in said for said in (first, world.step()))
+
+
 def finish(world: World, vm: str, on: str) -> None:
     world.run("Running")
     world.land(vm, on)
@@ -56,6 +90,20 @@ def test_a_node_drains_gets_ready_and_returns_before_the_next_begins(world: Worl
     assert world.step() == ["a returned", "b draining", "2 intended"]
     assert states(world) == {"a": "returned", "b": "draining"}
     assert world.step() == []
+
+
+def test_a_move_that_makes_room_does_not_take_its_own_node_out_of_service() -> None:
+    """`two` leaves b for the turn of a; b has its own turn, for `three`, after a is back."""
+    world = World.of("a", "b", "c", one="a", two="b", three="b")
+    room = move("two", "b", "c", 2, request="drain/fw/o1", group="a")
+    after = move("one", "a", "c", request="drain/fw/o1", group="a", wave=1, after=(room.ref,))
+    last = move("three", "b", "c", 3, request="drain/fw/o1", group="b", wave=2, after=(after.ref,))
+    world.drain(after, room, last)
+    assert world.step() == ["1 approved", "2 approved", "3 approved", "2 intended"]
+    assert states(world) == {}
+    finish(world, "two", "c")
+    assert world.step() == ["2 succeeded", "a draining", "1 intended"]
+    assert states(world) == {"a": "draining"}
 
 
 def test_a_move_to_a_node_of_the_window_waits_until_it_is_back(world: World) -> None:

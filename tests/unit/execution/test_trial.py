@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.starts import LIMIT, refusals, trial_plan
+from gitbot.execution.start_trials import LIMIT, refusals, trial_plan
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import Move, PlacementPlan, Wave

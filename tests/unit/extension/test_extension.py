@@ -88,7 +88,7 @@ def test_lint_takes_forge_format_and_variable(folder: Path) -> None:
 def test_the_schema_has_the_forge(folder: Path) -> None:
     schema = json.loads(gitbot(folder, "schema", "Configuration").stdout)
     fields = schema["$defs"]["ForgeSettings"]["properties"]
-    assert fields["type"]["enum"] == ["local", "github", "gitea", "cupboard"]
+    assert fields["type"]["enum"] == ["local", "github", "gitea", "gitlab", "cupboard"]
     assert "cupboard: name of a drawer" in fields["repository"]["description"]
 
 

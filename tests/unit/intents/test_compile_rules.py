@@ -1,12 +1,14 @@
 """Rules on a cluster: members, and what nodes and labels make of them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from gitbot.constraints.rules.unread_rule import UnreadRule
 from gitbot.intents.compile import compile_rules
 from gitbot.kubernetes.names import NamespacedName
-from tests.doubles.problems import ZONE, node, vm
+from tests.doubles.problems import ZONE, node, problem, vm
 from tests.unit.intents.compile_scene import (
     DB,
     intents_of,
@@ -15,6 +17,7 @@ from tests.unit.intents.compile_scene import (
     small_cluster,
     snapshot_of,
 )
+from tests.unit.planner.reading import move, planned
 
 
 def zone_rule(fields: str = "") -> str:
@@ -139,6 +142,50 @@ def test_a_spread_without_selector_counts_the_vms_of_the_rule() -> None:
 def test_findings(document: str, objects: list[Any], expected: list[str]) -> None:
     _, findings = compile_rules(intents_of(document), snapshot_of(objects))
     assert said(findings) == expected
+
+
+@pytest.mark.parametrize(
+    ("spaces", "named"),
+    [
+        ("{}", False),
+        ("{matchLabels: {kubernetes.io/metadata.name: b}}", False),
+        ("{matchLabels: {team: x}}", True),
+    ],
+)
+def test_a_rule_says_that_the_labels_of_namespaces_were_not_read(spaces: str, named: bool) -> None:
+    term = "labelSelector: {matchLabels: {tier: web}}"
+    near = beside("kubernetes.io/hostname").replace(term, f"{term}, namespaceSelector: {spaces}")
+    unread = replace(snapshot_of(small_cluster()), missing_kinds=("Namespace",))
+    for snapshot, expected in ((snapshot_of(small_cluster()), False), (unread, named)):
+        (rule,), findings = compile_rules(intents_of(near), snapshot)
+        assert [item.code for item in findings] == ["intents/unread-namespaces"] * expected
+        assert isinstance(rule, UnreadRule) is expected
+        assert not expected or {each.name for each in rule.members} == {"db-1", "db-2", "web"}
+
+
+@pytest.mark.parametrize(
+    ("change", "unread"),
+    [
+        (("", ""), True),
+        (("enforcement: Required", "enforcement: Preferred"), False),
+        (("tier: web", "tier: none"), False),  # no VM has the label, wherever it is
+    ],
+)
+def test_what_labels_of_namespaces_decide_of_a_required_rule_is_not_planned(
+    change: tuple[str, str], unread: bool
+) -> None:
+    term = "labelSelector: {matchLabels: {tier: web}}"
+    near = beside("kubernetes.io/hostname, namespaceSelector: {matchLabels: {team: x}}")
+    text = near.replace("spec: {", "spec: {enforcement: Required, ").replace(*change)
+    assert term in near
+    snapshot = replace(snapshot_of(small_cluster()), missing_kinds=("Namespace",))
+    rules, _ = compile_rules(intents_of(text), snapshot)
+    vms = tuple(NamespacedName(namespace="a", name=name) for name in ("db-1", "web"))
+    goal = replace(move(to="n3"), vms=vms)
+    plan = planned(replace(problem([], goals=[goal]), snapshot=snapshot, rules=rules))
+    codes = [(hold.vm.name, hold.code) for hold in plan.holds]
+    assert (codes == [("db-1", "unknown-rule"), ("web", "unknown-rule")]) is unread
+    assert not unread or (plan.moves, plan.rules) == ((), ())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Drains, healings, freezes, and the problem that they make together."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -243,6 +245,31 @@ def test_what_could_not_be_read_is_said() -> None:
     )
     assert [(item.code, item.severity) for item in found] == [("plan/unread", "warning")]
     assert "may not list MigrationPolicy" in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("selectors", "missing", "count"),
+    [
+        ({"namespaceSelector": {"speed": "slow"}}, ("Namespace",), 1),
+        ({"namespaceSelector": {"speed": "slow"}}, (), 0),
+        ({"virtualMachineInstanceSelector": {"speed": "slow"}}, ("Namespace",), 0),
+    ],
+)
+def test_a_policy_by_namespace_needs_their_labels(
+    selectors: Mapping[str, Any], missing: tuple[str, ...], count: int
+) -> None:
+    policy = {
+        "apiVersion": "migrations.kubevirt.io/v1alpha1",
+        "kind": "MigrationPolicy",
+        "metadata": {"name": "slow"},
+        "spec": {"selectors": selectors},
+    }
+    snapshot = replace(snapshot_of([*CROWDED, policy]), missing_kinds=missing)
+    intents = intents_of(RULE % "heal: Propose")
+    _, found = build_problem(
+        cluster="prod", settings=SETTINGS, intents=intents, snapshot=snapshot, goals=(), now=NOW
+    )
+    assert [item.code for item in found] == ["plan/unread"] * count
 
 
 @pytest.mark.parametrize(

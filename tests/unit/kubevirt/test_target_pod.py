@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 
-from gitbot.kubernetes.objects import at
+from gitbot.kubernetes.objects import at, with_value
 from gitbot.kubevirt.memory_overhead import memory_overhead
+from gitbot.kubevirt.node_selector import launcher_node_selector
 from gitbot.kubevirt.pod_defaults import ClassObjects, stored_pod
 from gitbot.kubevirt.target_pod import (
     SelectorCollision,
@@ -238,6 +239,22 @@ def test_the_fixed_overhead_is_that_of_the_kubevirt_that_runs(version: str, more
     plain = memory_overhead(vmi(), {"status": {"observedKubeVirtVersion": "v1.8.0"}})
     found = memory_overhead(vmi(), {"status": {"observedKubeVirtVersion": version}})
     assert found - plain == more * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("version", "label"),
+    [
+        ("v1.6.6", "cpumanager"),
+        ("v1.7.4", "cpumanager"),
+        ("v1.8.0", "kubevirt.io/cpumanager"),
+        ("v1.10.0", "kubevirt.io/cpumanager"),
+        ("devel", "kubevirt.io/cpumanager"),
+    ],
+)
+def test_dedicated_cpus_need_the_label_that_virt_handler_sets(version: str, label: str) -> None:
+    pinned = with_value(vmi(), {"cores": 2, "dedicatedCpuPlacement": True}, "spec", "domain", "cpu")
+    selector = launcher_node_selector(pinned, {"status": {"observedKubeVirtVersion": version}})
+    assert [key for key in selector if "cpumanager" in key] == [label]
 
 
 @pytest.mark.parametrize(("ratio", "times"), [("", 1.0), ("2", 2.0), ("much", 1.0)])

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from gitbot.errors import SnapshotError
-from gitbot.model.cluster.load import ClusterLoad, LoadValue, fresh
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.cluster.load import ClusterLoad, DirtyRate, LoadValue, fresh
 from gitbot.snapshot import from_objects, load_of, read_snapshot, write_snapshot
 
 NOW = 1_796_590_800
+DB = NamespacedName(namespace="shop", name="db")
 
 
 def value(node: str, metric: str = "cpu", amount: int = 5000, age: int = 0) -> LoadValue:
@@ -41,13 +43,48 @@ def test_stale_is_missing_and_missing_is_said_once(
 
 def test_a_snapshot_carries_load_and_without_it_its_file_has_the_same_bytes() -> None:
     bare = from_objects("prod", [], NOW)
-    load = ClusterLoad(values=(value("a", amount=7125),), missing=("no PSI",))
+    load = ClusterLoad(
+        values=(value("a", amount=7125),),
+        missing=("no PSI",),
+        dirty=(DirtyRate(vm=DB, rate=73400320, time=NOW - 10),),
+    )
     written = write_snapshot(bare.with_load(load))
     again = read_snapshot([("file", written)], NOW)
     assert again.load == load
     assert again.digest == bare.digest
     assert write_snapshot(again) == written
     assert read_snapshot([("file", write_snapshot(bare))], NOW).load is None
+
+
+def test_what_guests_write_counts_as_long_as_a_published_snapshot() -> None:
+    rate = DirtyRate(vm=DB, rate=1, time=NOW)
+    load = ClusterLoad(dirty=(rate,))
+    assert fresh(load, now=NOW + 1800, nodes=["a"]) == load
+    (said,) = fresh(load, now=NOW + 1801, nodes=["a"]).missing
+    assert said == "what the guests write is older than 1800 seconds"
+    assert fresh(load, now=NOW + 1801, nodes=["a"], max_age=3600) == load
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"namespace": ""}, "dirtyRates[1].namespace: found '', expected that of a VM"),
+        ({"name": 7}, "dirtyRates[1].name: found 7, expected that of a VM"),
+        ({"bytesPerSecond": -1}, "dirtyRates[1].bytesPerSecond: found '-1', expected a number"),
+        ({"time": "now"}, "dirtyRates[1].time: found 'now', expected a time such as"),
+        ({"name": "web"}, "dirtyRates: found shop/web twice, expected once"),
+    ],
+)
+def test_writes_of_guests_that_are_not_understood_are_errors(
+    changes: dict[str, Any], said: str
+) -> None:
+    time = "2026-12-06T21:00:00Z"
+    whole = {"namespace": "shop", "name": "db", "bytesPerSecond": 1, "time": time}
+    document = {"kind": "ClusterLoad", "values": []}
+    rates = [{**whole, "name": "web"}, {**whole, **changes}]
+    with pytest.raises(SnapshotError) as error:
+        load_of("file", {**document, "dirtyRates": rates})
+    assert error.value.message.startswith(f"file: {said}")
 
 
 def entry(**changes: Any) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """The checks that every planned move carries."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.cluster.load import ClusterLoad, DirtyRate
 from gitbot.model.plan.diagnosis import Outcome
 from gitbot.model.plan.problem import Limits
-from tests.doubles.problems import node, problem, vm
+from tests.doubles.problems import NOW, named, node, problem, vm
 from tests.unit.planner.reading import move, planned
 
 ALWAYS = {
@@ -114,6 +116,31 @@ def test_a_move_takes_as_long_as_kubevirt_lets_it(
     assert found.estimated_seconds == plan.waves[-1].ends - found.starts == seconds
     assert messages["estimate"].startswith(f"{seconds} s: ")
     assert {name: text for name, text in messages.items() if name not in ALWAYS} == said
+
+
+@pytest.mark.parametrize(
+    ("rate", "timeout", "outcome", "said"),
+    [
+        (16 * MI, 150, "pass", "16.0 MiB/s (Prometheus): copying takes about 86 s instead of 64 s"),
+        (48 * MI, 50, "warn", "instead of 64 s, and after 250 s KubeVirt gives up (completionTime"),
+        (64 * MI, 150, "warn", "MiB/s (Prometheus), as fast as it is copied or faster, so after 7"),
+        (80 * MI, 0, "warn", "80.0 MiB/s (Prometheus), as fast as it is copied or faster"),
+        (0, 150, "", ""),
+    ],
+)
+def test_what_a_guest_writes_is_copied_again(
+    rate: int, timeout: int, outcome: str, said: str
+) -> None:
+    load = ClusterLoad(dirty=(DirtyRate(vm=named("db"), rate=rate, time=NOW),))
+    goals = [move("db", to="n2")]
+    patient = configured(completionTimeoutPerGiB=timeout)
+    db = vm("db", on="n1", memory="4Gi")
+    case = problem([node("n1"), node("n2"), db, patient], goals=goals)
+    (found,) = planned(replace(case, load=load)).moves
+    checks = [check for check in found.checks if check.name == "dirty-rate"]
+    assert [str(check.outcome) for check in checks] == [outcome] * bool(outcome)
+    assert all(said in check.message for check in checks)
+    assert found.estimated_seconds == 84  # approved times do not follow what is measured
 
 
 def test_the_next_move_starts_when_a_slow_one_has_ended() -> None:

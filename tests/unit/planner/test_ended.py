@@ -56,8 +56,10 @@ def test_proofs_end_when_somebody_asks_to(monkeypatch: pytest.MonkeyPatch) -> No
     """A proof that is not made leaves its hold open: it is no claim."""
     onlooker, real = Impatient(1), prove.proofs_of
 
-    def one_proof(ground: CapacityModel, goal: Goal, left: frozenset[NamespacedName]) -> Iterator[Proof]:  # fmt: skip  # noqa: E501
-        for proof in real(ground, goal, left):
+    def one_proof(
+        ground: CapacityModel, goal: Goal, *vms: frozenset[NamespacedName]
+    ) -> Iterator[Proof]:
+        for proof in real(ground, goal, *vms):
             onlooker.most = 1  # from now on, somebody asks to end
             yield proof
 

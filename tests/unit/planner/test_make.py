@@ -7,8 +7,10 @@ import pytest
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.zone_anti_affinity import zone_anti_affinity
 from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.plan import HoldState
 from gitbot.model.plan.problem import HealRule, MoveVms, Pin, Reservation
-from tests.doubles.problems import ZONE, named, node, problem, request, vm
+from gitbot.model.text.instants import FOREVER, Interval
+from tests.doubles.problems import NOW, ZONE, named, node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, held, move, moved, planned, spread
 
 Moves = list[tuple[str, str, str, int]]
@@ -156,6 +158,38 @@ def test_a_reserved_place_is_taken_and_names_the_pull_request() -> None:
     assert [(hold.code, "pull request #7" in hold.reason) for hold in plan.holds] == [
         ("reserved", True)
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "until", "words", "cancel"),
+    [
+        (
+            "drain/night/20261206T210000Z",
+            NOW + 60,
+            NOW + 3660,
+            "to n2 from 2026-12-06T21:01:00Z until 2026-12-06T22:01:00Z",
+            "gitbot cancel drain/night/20261206T210000Z (all its nodes and VMs then stay)",
+        ),
+        ("request/default/other", 0, FOREVER, "to n2", "gitbot cancel request/default/other"),
+    ],
+)
+def test_a_vm_that_another_request_moves_waits_if_that_ends(
+    name: str, start: int, until: int, words: str, cancel: str
+) -> None:
+    place = Reservation(
+        vm=named("b"),
+        node="n2",
+        allowed=(Interval(start=start, end=until),),
+        request=RequestId.read(name),
+        pull_request=7,
+    )
+    case = problem([*NODES, vm("b", on="n1")], goals=[move("b", to="n3")], reservations=[place])
+    (hold,) = planned(case).holds
+    assert hold.reason == f"{name} (pull request #7) is approved to move this VM {words}"
+    assert hold.hint.endswith(f"; to end that now: {cancel}")
+    ends = until < FOREVER
+    assert hold.state is (HoldState.WAITS if ends else HoldState.BLOCKED)
+    assert hold.until == (until if ends else 0)
 
 
 def test_a_move_that_would_break_a_rule_is_held_with_the_rule() -> None:

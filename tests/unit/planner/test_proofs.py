@@ -9,6 +9,7 @@ from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.placement_rule import PlacementRule
 from gitbot.constraints.rules.rule_parts import NodePart
 from gitbot.constraints.rules.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.model.cluster.opt_out import LABEL
 from gitbot.model.plan.plan import Hold
 from gitbot.model.plan.problem import EmptyNodes, Goal, HealRule, MoveVms, Pin, Target
 from gitbot.model.text.names import IntentRef
@@ -99,6 +100,53 @@ def test_room(objects: list[Any], goal: Goal, reason: str, hint: str) -> None:
     assert hold.proven
     assert hold.reason.startswith(f"no plan exists: {reason}")
     assert hold.hint.startswith(hint)
+
+
+NEVER = {LABEL: "never"}
+STUCK = [
+    vm("stuck", on="n1", memory="8Gi", migratable=False),
+    vm("never", on="n1", memory="8Gi", labels=NEVER),
+]
+"""VMs that cannot move at all: they need no room elsewhere."""
+
+
+@pytest.mark.parametrize(
+    ("goal", "there", "reason", "more"),
+    [
+        (to("n2", "a", "b", "stuck", "never"), [], "a, b ask 16Gi memory; n2 has 12Gi", 4),
+        (  # what stays there in any plan takes room
+            to("n2", "a", "b", "stuck", "never"),
+            [vm("s", on="n2", labels=NEVER), vm("t", on="n2", labels={LABEL: "only-requested"})],
+            "a, b ask 16Gi memory; n2 has 10Gi beside 2 VMs",
+            6,
+        ),
+        (  # and what another goal moves does not
+            to("n2", "a", "b", "stuck", "never"),
+            [vm("s", on="n2"), vm("t", on="n2")],
+            "a, b ask 16Gi memory; n2 has 12Gi",
+            4,
+        ),
+        (drain("n1"), [], "a, b ask 16Gi memory; n2 has 12Gi", 4),
+    ],
+    ids=["request", "residents", "bystanders", "drain"],
+)
+def test_a_shortage_counts_the_vms_that_would_move(
+    goal: Goal, there: list[Any], reason: str, more: int
+) -> None:
+    def objects(memory: int) -> list[Any]:
+        others = [vm("a", on="n1", memory="8Gi"), vm("b", on="n1", memory="8Gi")]
+        wide = [] if isinstance(goal, EmptyNodes) else [node("n3")]
+        nodes = [node("n1"), node("n2", memory=f"{memory}Gi"), *wide]
+        return [*nodes, *STUCK, *others, *there]
+
+    goal = replace(goal, block=False) if isinstance(goal, EmptyNodes) else goal
+    holds = {hold.vm.name: hold for hold in planned(problem(objects(12), goals=[goal])).holds}
+    assert {"stuck", "never"} < holds.keys()
+    (short,) = (hold for hold in holds.values() if hold.proven)
+    assert short.reason.startswith(f"no plan exists: {reason}")
+    assert short.hint.startswith(f"at least {more}Gi more memory is needed on n2")
+    left = planned(problem(objects(12 + more), goals=[goal])).holds
+    assert {hold.vm.name for hold in left} == {"stuck", "never"}
 
 
 def test_no_proof_if_a_resident_could_make_room() -> None:

@@ -37,6 +37,7 @@ def test_document_has_the_fields_of_the_contract_in_order() -> None:
         "apiVersion", "kind", "cluster", "digest", "expiresAt", "inputs", "limits", "moves",
         "holds", "rules", "waves", "bound", "manifests", "findings", "minimised", "drains",
         "resilience",
+        "waits",
     ]  # fmt: skip
     assert document()["minimised"][4:] == [
         {"what": "softBreaches", "amount": 0},

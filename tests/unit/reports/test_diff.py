@@ -25,7 +25,7 @@ from gitbot.model.text.names import IntentRef
 from gitbot.reports import Diff, Preview, brief, markdown, placement_diff, terminal
 from gitbot.reports.html.page import html
 from gitbot.reports.picture import picture
-from gitbot.reports.sentence import sentence
+from gitbot.reports.sentence import memory, sentence
 from tests.unit.reports.plans import HOLD, PLAN, RULE, STARTS, move, node
 
 PLACES = {"mssql-a": 6, "mssql-c": 6, "mssql-d": 4}
@@ -171,7 +171,7 @@ def test_comment_starts_with_the_summary_and_ends_with_commands() -> None:
     assert lines[0] == "<!-- gitbot:plan:iberia -->"
     assert lines[3] == "Moves customapp/mssql-c, customapp/mssql-d (32 GiB) to sab, scu."
     assert lines[9].startswith("plan `sha256:dddd")
-    assert "snapshot 2025-12-05T20:59:00Z (1 min before this plan)" in lines[9]
+    assert "snapshot Fri 2025-12-05 20:59 UTC (1 min before this plan)" in lines[9]
     assert lines[11:15] == [
         (
             "- **approve before**: Sat 2025-12-06 21:00 UTC: then this plan expires, and a merge "
@@ -454,3 +454,12 @@ def test_a_short_plan_says_what_helps_a_vm_that_stays() -> None:
         row for row in brief(diff(replace(PLAN, holds=(helped,)))).splitlines() if " stays" in row
     ]
     assert line.endswith(f"[{HOLD.code}]; write pin: Node")
+
+
+@pytest.mark.parametrize(
+    ("gibibytes", "words"),
+    [(0, "0 MiB"), (0.5, "512 MiB"), (8, "8 GiB"), (9_999, "9999 GiB"), (9_999.9, "9.766 TiB"),
+     (12_544, "12.25 TiB")],
+)  # fmt: skip
+def test_memory_never_reads_as_a_power_of_ten(gibibytes: float, words: str) -> None:
+    assert memory(int(gibibytes * 2**30)) == words

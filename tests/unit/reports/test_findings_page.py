@@ -14,7 +14,13 @@ ROOMS = (
     "settings",
 )  # fmt: skip
 # Their checks are not findings.
-LOOKS = ("commands/doctor.py", "workflows/ask/doctor.py", "github/diagnosis.py")
+FORGES = ("github", "gitea", "gitlab")
+LOOKS = (
+    "commands/doctor.py",
+    "ask/doctor.py",
+    "rest/clock_check.py",
+    *(f"{name}/diagnosis.py" for name in FORGES),
+)
 CHECK = re.compile(r"(?:repository|configuration|ledger|snapshot|forge|cluster|kubevirt)/[a-z-]+")
 CODE = re.compile(rf"(?:{'|'.join(ROOMS)})/[a-z]+(?:-[a-z]+)*")
 

@@ -69,7 +69,8 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
       "cluster has; cluster a in clusters/a.yaml:3 has it; name the context of this cluster")),
     (FROM, {"a": f"{A}spec: {{timezone: UTC, limits: {{reserve: 2, parallel: 2}}}}\n"},
      ('clusters/a.yaml:4:8: spec.timezone: found the unknown field "timezone", expected context, '
-      "timeZone, limits, load, schedulerConfig or oneZoneAtATime; did you mean timeZone?\n"
+      "timeZone, limits, load, healthGates, schedulerConfig or "
+      "oneZoneAtATime; did you mean timeZone?\n"
       "clusters/a.yaml:4:41: spec.limits.reserve: found reserve 2 of parallel 2, expected less: "
       "2 - 2 = 0 leaves gitbot no migration; write reserve: 1, or raise parallel")),
     (FROM, {"a": A, "b": "apiVersion: kustomize.config.k8s.io/v1\nkind: Kustomization\n"},

@@ -108,6 +108,9 @@ WRONG = [
      "3:43: spec.planExpiry: found 3600, expected a duration as text; write PT4H for four"),
     (f"{ONE}, mode: observe}}\n",
      '3:37: spec.mode: found "observe", expected Enforce or Observe; did you mean Observe?'),
+    (f"{HEAD}spec: {{clusters: [{{name: a, healthGates: [{{name: g, query: up}}]}}]}}\n",
+     ("3:43: spec.clusters[0].healthGates[0]: found query, expected prometheus and query, or "
+      "probe; write prometheus: ADDRESS and query: PROMQL, or probe: ADDRESS")),
     (f"{ONE}, solver: CPLEX}}\n", '3:39: spec.solver: found "CPLEX", expected HiGHS'),
     (f"{ONE}, forge: }}\n",
      "3:38: spec.forge: found nothing, expected a mapping; write a value, or remove the key"),

@@ -29,4 +29,4 @@ def test_the_documented_loop_dumps_every_kind_that_only_some_clusters_serve() ->
     text = PAGE.read_text(encoding="utf-8").replace("\\\n", "")
     kinds = text.split("for kind in ")[1].split("\ndo ")[0].split()
     assert kinds == sorted(kinds)
-    assert set(kinds) == {each.plural for each in LISTED if not each.required}
+    assert set(kinds) == {each.kind for each in LISTED if not each.required}

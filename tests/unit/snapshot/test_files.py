@@ -79,6 +79,22 @@ def test_plain_objects_in_every_form(contents: list[bytes]) -> None:
     assert replace(found, missing_kinds=()) == EXPECTED
 
 
+@pytest.mark.parametrize(
+    ("more", "missing"),
+    [
+        ([], True),
+        ([{"kind": "MigrationPolicyList", "items": []}], False),
+        ([{"kind": "List", "items": [{"kind": "MigrationPolicyList", "items": []}]}], False),
+        ([{"apiVersion": "v1", "kind": "List", "items": []}], True),
+    ],
+)
+def test_a_typed_list_without_items_says_that_there_is_none(more: list[Any], missing: bool) -> None:
+    texts = [("f", dump(LIST)), *((f"g{index}", dump(item)) for index, item in enumerate(more))]
+    found = read_snapshot(texts, 7)
+    assert ("MigrationPolicy" in found.missing_kinds) is missing
+    assert found.unread("MigrationPolicy") is missing
+
+
 def test_our_file_comes_back_as_it_was_and_is_the_same_bytes() -> None:
     snapshot = from_objects(
         "prod",

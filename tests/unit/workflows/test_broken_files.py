@@ -271,8 +271,8 @@ def test_an_approval_of_the_other_team_counts_though_the_merge_has_a_broken_file
             {ALL: freeze("new", "customapp")},
             {ALL: freeze("old", "customapp")},
         ],
-        # both are new in one commit
-        [{OTHER: None}, {OTHER: freeze("old", "customapp"), ALL: freeze("old", "web")}],
+        # the team's file has it already, and changes in the commit that brings the platform's
+        [{OTHER: freeze("old", "customapp") + "# edited\n", ALL: freeze("old", "web")}],
         # the file of the platform has another error
         [
             {OTHER: None, ALL: freeze("old", "web")},
@@ -302,7 +302,7 @@ def test_an_approval_of_the_other_team_counts_though_the_merge_has_a_broken_file
         "configuration",
         "platform",
         "platform again",
-        "platform in one commit",
+        "platform beside it",
         "platform with an error",
         "platform twice",
         "last texts",
@@ -372,6 +372,28 @@ def test_a_team_that_takes_an_identity_of_the_platform_stops_itself(folder: str)
     assert broken.scope == "namespace web, zone nowhere"
     assert [item.ref.file for item, _ in base(made).intents.maintenance_windows] == [platform]
     assert [item.ref.name for item, _ in base(made).intents.freeze_windows] == ["theirs"]
+
+
+@pytest.mark.parametrize("folder", ["web", "all"])
+@pytest.mark.parametrize("held", [freeze("theirs", "web"), None])
+def test_the_platform_keeps_an_identity_that_one_commit_brings_to_both(
+    folder: str, held: str | None
+) -> None:
+    theirs, platform = f"intents/iberia/{folder}/night.yaml", "intents/iberia/c0/night.yaml"
+    made = story({"intents/iberia/c0/else.yaml": freeze("else", "none")})
+    settings = (made.repository.read_blob("main", ".gitbot.yaml") or b"").decode()
+    commit(made, {".gitbot.yaml": settings.replace("iberia/c]", f"iberia/{folder}]")})
+    commit(made, {theirs: held} if held else {})
+    approve(made, "a", {A: JUMP})
+    commit(made, {platform: windowed(), theirs: f"{held}---\n" * bool(held) + windowed()})
+    approve(made, "b", {B: request("pay", "pay", "payments", "  window: night\n")})
+    apply(made.shell)
+    assert begun(made) == ["jumpbox", "pay"]
+    (broken,) = base(made).revision.broken
+    assert (broken.path, broken.held) == (theirs, held.encode() if held else None)
+    assert [item.ref.file for item, _ in base(made).intents.maintenance_windows] == [platform]
+    (told,) = status_document(status(made.shell)).broken_files
+    assert told.file == theirs
 
 
 def test_a_claimant_that_changes_later_holds_its_text_from_before() -> None:

@@ -35,6 +35,7 @@ class Answers:
     extra: tuple[str, ...] = ()
     has_pins: bool = True
     roles: tuple[str, ...] | None = ()
+    evicting: tuple[str, ...] = ()
 
     bound: frozenset[str] = frozenset()  # namespaces in which nothing is lacking
 
@@ -48,6 +49,9 @@ class Answers:
         if self.roles is None:
             raise ClusterForbidden("the account may not read ClusterRole admin")
         return self.roles
+
+    def evicting_roles(self) -> tuple[str, ...]:
+        return self.evicting
 
     def pins(self) -> bool:
         return self.has_pins
@@ -186,6 +190,31 @@ def test_what_is_wrong_in_the_cluster_is_found(
     story: Story, answers: Answers, expected: dict[str, str]
 ) -> None:
     assert wrong(cluster_checks(story.shell, answers)) == expected
+
+
+def test_it_says_how_people_migrate_vms_without_gitbot(story: Story) -> None:
+    def said(answers: Answers) -> Check:
+        found = cluster_checks(story.shell, answers)
+        return next(item for item in found if item.name == "cluster/around")
+
+    none = said(Answers(lacks={}))
+    assert none.message == (
+        "namespace admins cannot create migrations: kubevirt.io:migrate is aggregated to neither "
+        "admin nor edit"
+    )
+    evicting = said(Answers(lacks={}, evicting=("admin", "edit")))
+    assert evicting.outcome is Outcome.PASS
+    assert evicting.message.endswith(
+        "; an eviction, which admin and edit may ask for, still makes KubeVirt migrate a VM with "
+        "evictionStrategy LiveMigrate"
+    )
+    edit = said(Answers(lacks={}, roles=("edit",)))
+    assert edit.message.endswith(
+        "gitbot: kubevirt.io:migrate, or another ClusterRole with that right, is aggregated"
+    )
+    selector = "rbac.authorization.k8s.io/aggregate-to-edit"
+    assert f"kubectl label clusterrole kubevirt.io:migrate {selector}-; others: " in edit.fix
+    assert f"kubectl get clusterroles -l {selector}=true (before release 1.5 " in edit.fix
 
 
 def test_a_right_that_a_window_needs_is_missed(story: Story) -> None:

@@ -7,6 +7,7 @@ import pytest
 from gitbot.execution.ledger_folds import fold_nodes, occurrences_of
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
+from gitbot.model.text.instants import parse_instant
 from gitbot.workflows.apply import cancel
 from gitbot.workflows.ask import listing, status
 from gitbot.workflows.check.scope import PlanningInputs
@@ -14,7 +15,7 @@ from gitbot.workflows.check.single_subject import check_one, judge_vm
 from gitbot.workflows.current_state import read_current_state
 from gitbot.workflows.ledger.request_history import request_history
 from gitbot.workflows.propose import ConcernSources, propose
-from gitbot.workflows.propose.run import WEEK, finished_files
+from gitbot.workflows.propose.tidy import WEEK, finished_files
 from gitbot.workflows.watch import reconcile
 from tests.doubles.intents import HEAD
 from tests.unit.workflows.story import CLUSTER, Story, configuration
@@ -45,6 +46,21 @@ def nodes(story: Story) -> dict[str, str]:
     (occurrence,) = occurrences_of(ledger, CLUSTER)
     found = fold_nodes(ledger, cluster=CLUSTER, occurrence=occurrence)
     return {name: str(node.state) for name, node in found.items()}
+
+
+def test_a_pass_counts_the_vms_that_status_lists_as_away() -> None:
+    story = Story.begin(step=1, rack=window("Rolling", ", maxNodesAtOnce: 2"))
+    assert reconcile(story.shell).away == 0
+    story.merge()
+    counts = []
+    for _ in range(3):
+        counts.append(reconcile(story.shell).away)
+        assert counts[-1] == len(status(story.shell).away)
+        for node in RACK:
+            uncordon(story, node)
+        for pull in story.pulls():
+            story.merge(pull.number)
+    assert (counts[0], counts[-1]) == (2, 0), "away, and home again"
 
 
 def uncordon(story: Story, node: str) -> None:
@@ -120,23 +136,49 @@ def test_nodes_that_roll_take_vms_as_soon_as_they_are_back() -> None:
 def test_the_file_of_a_drain_that_has_ended_is_tidied_away(mode: str) -> None:
     story = begun(mode)
 
-    def files() -> tuple[str, ...]:
-        seen = read_current_state(story.shell, story.store.read())
-        return finished_files(ConcernSources.of(seen))
-
     story.port.sleep(WEEK)
-    assert FILE not in files()  # its nodes are not back
+    assert FILE not in files(story)  # its nodes are not back
     for node in RACK:
         uncordon(story, node)
-    assert FILE not in files()
+    assert FILE not in files(story)
     story.port.sleep(WEEK)
-    assert FILE in files()
+    assert FILE in files(story)
     propose(story.shell)
     tidy = next(pull for pull in story.pulls() if pull.branch.endswith("/tidy"))
     story.merge(tidy.number)
     where = story.where()
     reconcile(story.shell)
     assert story.where() == where
+
+
+def files(story: Story) -> tuple[str, ...]:
+    seen = read_current_state(story.shell, story.store.read())
+    return finished_files(ConcernSources.of(seen))
+
+
+def test_the_file_of_a_window_that_opened_once_is_tidied_away() -> None:
+    opening = parse_instant("2026-12-06T21:00:00Z")
+    once = "  schedule: {start: '2026-12-06T22:00', timeZone: Europe/Madrid, duration: PT4H}\n"
+    story = Story.begin(step=1, rack=window("Rolling") + once)
+    story.port.sleep(opening - story.port.now())
+    reconcile(story.shell)
+    story.merge()
+    reconcile(story.shell)
+    assert "ready" in nodes(story).values()
+    story.port.sleep(4 * 3600 + WEEK)
+    assert FILE not in files(story), "a node is not back"
+    for node in RACK:
+        uncordon(story, node)
+    assert FILE in files(story)
+
+
+@pytest.mark.parametrize(("end", "gone"), [("", False), (";COUNT=1", True)])
+def test_a_window_that_opens_again_keeps_its_file(end: str, gone: bool) -> None:
+    when = "{start: '2026-12-06T22:00', timeZone: Europe/Madrid, duration: PT4H"
+    weekly = f"  schedule: {when}, recurrence: 'FREQ=WEEKLY{end}'}}\n"
+    story = Story.begin(step=1, rack=window("Rolling") + weekly)
+    story.port.sleep(parse_instant("2026-12-20T00:00:00Z") - story.port.now())
+    assert (FILE in files(story)) is gone
 
 
 def test_a_window_that_a_request_refers_to_keeps_its_file() -> None:
@@ -150,8 +192,7 @@ spec: {{vms: {{names: [jumpbox]}}, window: rack}}
 """
     )
     story.port.sleep(WEEK)
-    seen = read_current_state(story.shell, story.store.read())
-    assert FILE not in finished_files(ConcernSources.of(seen))
+    assert FILE not in files(story)
 
 
 def failed() -> Story:

@@ -8,6 +8,7 @@ from gitbot.simulation.building import guest, kubevirt, machine, namespace
 from gitbot.simulation.scenes import NAMESPACE, nodes
 from gitbot.simulation.simulated_cluster import SimulatedCluster
 from tests.doubles.intents import CONFIGURATION, HEAD
+from tests.doubles.problems import ZONE
 from tests.scenarios.loop import Loop
 
 RULE = f"""{HEAD}kind: PlacementRule
@@ -24,6 +25,12 @@ spec: {{vms: {{names: [app, db]}}, target: {{node: kni-worker3}}}}
 """
 
 
+OUT = f"""{HEAD}kind: MaintenanceWindow
+metadata: {{name: out}}
+spec:
+  nodes: {{names: [kni-worker, kni-worker2]}}
+  drain: {{cordon: Gitbot, maxNodesAtOnce: 2}}
+"""
 SLOW = MOVE.replace("app, db]", "app, big, db]").replace("target:", "allowBreach: PT10M, target:")
 APART = f"""{HEAD}kind: PlacementPolicyExemption
 metadata: {{name: apart}}
@@ -94,3 +101,43 @@ def test_a_pair_goes_with_the_pause_that_the_request_allows(tmp_path: Path) -> N
     loop.merge(pull.number)
     loop.apply()
     assert set(loop.where().values()) == {"kni-worker3"}, "\n".join(loop.lines)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_pair_on_two_nodes_leaves_a_zone_as_one(tmp_path: Path, most: int) -> None:
+    """Neither node takes both, and their zone is emptied: both go in the turn of the first.
+
+    The second node has its own turn: after the first is back, or at once if two may be away.
+    """
+    cluster = SimulatedCluster(start_time=1_764_547_200, name="iberia")
+    cluster.load([kubevirt(evictionStrategy="LiveMigrate")])
+    cluster.apply([*nodes(), namespace(NAMESPACE)])
+    workers = ["kni-worker", *(f"kni-worker{number}" for number in range(2, 7))]
+    for name, own in (("app", "kni-worker"), ("db", "kni-worker2")):
+        for node in workers:
+            cluster.cordon(node, unschedulable=node != own)
+        spec = {"domain": guest(memory="40Gi", requests=False)}
+        labels = {"kubevirt.io/domain": name, "pair": "web"}
+        cluster.apply([machine(name, namespace=NAMESPACE, labels=labels, spec=spec)])
+        cluster.settle()
+    for node in workers:
+        cluster.cordon(node, unschedulable=False)
+    loop = Loop.start(tmp_path, cluster, configuration=CONFIGURATION)
+    loop.commit({"rule.yaml": RULE.replace("kubernetes.io/hostname", ZONE)})
+    pull = loop.open({"out.yaml": OUT.replace("Once: 2", f"Once: {most}")})
+    published = loop.publish(pull.number)
+    assert not published.check.fails(), published.check.findings
+    assert published.check.judged is not None
+    moves = published.check.judged.plan.moves
+    assert len({(move.group, move.wave) for move in moves}) == 1
+    assert all(move.as_one for move in moves)
+    assert published.check.judged.diff.happens.startswith("Empties kni-worker, kni-worker2: 2 VMs")
+    loop.merge(pull.number)
+    loop.apply()
+    ends = set(loop.where().values())
+    assert ends <= {"kni-worker3", "kni-worker4"} or ends <= {"kni-worker5", "kni-worker6"}
+    cordons = [line.strip() for line in loop.lines if line.endswith(" cordoned")]
+    assert cordons == ["kni-worker cordoned", "kni-worker2 cordoned"][:most]
+    cluster.cordon("kni-worker", unschedulable=False)
+    loop.apply()
+    assert "  kni-worker2 cordoned" in loop.lines

@@ -254,7 +254,7 @@ def test_status_names_who_can_give_what_is_missing(scene: Tenants) -> None:
     page = table(status(scene.shell))
     assert (
         "Waiting for owners:\nrequest/customapp/jump: waits for the approval of @acme/customapp "
-        f"(ann, dora) for namespace customapp; next: approve pull request {number}"
+        f"(ann, dora) for namespace customapp; next: gitbot approve {number}"
     ) in page
     assert "not applied yet" not in page
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from gitbot.adapters.forges.gitea.api import GiteaApi
 from gitbot.adapters.forges.gitea.rights import Rights
-from gitbot.adapters.forges.rest.api import date_of
+from gitbot.adapters.forges.rest.clock_check import clock_check
 from gitbot.adapters.forges.rest.refusals import RestRefusal
+from gitbot.adapters.forges.rest.signatures import signatures, verification
 from gitbot.model.plan.diagnosis import Check, Outcome, asked, failed, passed, warned
 
-MAX_SKEW = 30  # seconds: reviews carry Gitea's time, records ours
+LEDGER = "gitbot%2Fledger"
 
 
 def diagnose(api: GiteaApi, *, root: str, repository: str, rights: Rights) -> tuple[Check, ...]:
@@ -19,11 +20,14 @@ def diagnose(api: GiteaApi, *, root: str, repository: str, rights: Rights) -> tu
     reach = asked("forge/reach", lambda: _reach(api, root, repository))
     if any(item.outcome is Outcome.FAIL for item in reach):
         return reach
+    newest = f"{root}/git/commits/{LEDGER}"
     questions: tuple[tuple[str, Callable[[], Iterable[Check]]], ...] = (
         ("forge/token", lambda: _token(api, root, rights)),
         ("forge/checks", lambda: _checks(api)),
         ("forge/reviews", lambda: _reviews(rights)),
         ("forge/base", lambda: _base(rights)),
+        # Gitea shows to administrators alone whether a branch asks for signatures
+        ("forge/signatures", lambda: signatures(lambda: verification(api, newest), asks="")),
     )
     return (*reach, *(item for name, ask in questions for item in asked(name, ask)))
 
@@ -40,13 +44,7 @@ def _reach(api: GiteaApi, root: str, repository: str) -> Iterable[Check]:
     if not answer.body.get("has_issues", True):
         fix = "switch on Issues in the repository's settings"
         yield warned("forge/dashboard", "issues are off: there is no dashboard", fix)
-    theirs = date_of(answer.headers)
-    skew = abs(theirs - api.clock.now()) if theirs else 0
-    if skew > MAX_SKEW:
-        fix = "let NTP set this machine's clock"
-        yield failed("forge/clock", f"Gitea's clock is {skew} s away from ours", fix)
-    elif theirs:
-        yield passed("forge/clock", f"Gitea's clock is {skew} s away from ours")
+    yield from clock_check(api, answer.headers)
 
 
 def _token(api: GiteaApi, root: str, rights: Rights) -> Iterable[Check]:

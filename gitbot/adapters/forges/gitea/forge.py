@@ -23,7 +23,6 @@ from gitbot.errors import ConflictError, ForgeError
 from gitbot.model.plan.diagnosis import Check
 from gitbot.ports.forge import (
     CheckRun,
-    Comment,
     CommitStatus,
     MergeMethod,
     PullRequest,
@@ -55,6 +54,7 @@ class GiteaForge(RestForge[GiteaApi]):
         self.team_members = self.rights.team_members
         self.list_statuses = self._statuses.list_statuses
         self.list_comments = self._conversation.list_comments
+        self.get_comment = self._conversation.get_comment
         self.upsert_comment = self._conversation.upsert_comment
         self.upsert_issue = self._conversation.upsert_issue
 
@@ -231,19 +231,6 @@ class GiteaForge(RestForge[GiteaApi]):
             self.api.clock.sleep(1 + look)
         raise _conflicting(number)
 
-    def _check_approvals(self, number: int) -> None:
-        pull, needed = self.get_pull(number), self.reviews_required
-        newest = {review.reviewer: review for review in pull.reviews}
-        counted = [
-            review
-            for review in newest.values()
-            if review.can_write and review.commit == pull.head and review.reviewer != pull.author
-        ]
-        if len(counted) < needed:
-            raise ForgeError(
-                f"pull request {number} has {len(counted)} of {needed} approvals of {pull.head}"
-            )
-
     def set_labels(self, number: int, labels: tuple[str, ...]) -> None:
         path = f"{self._root}/issues/{number}/labels"
         wanted = sorted(set(labels))
@@ -285,9 +272,6 @@ class GiteaForge(RestForge[GiteaApi]):
         )
 
     # Comments, statuses
-
-    def get_comment(self, number: int, comment: int) -> Comment:  # noqa: ARG002 - ids are global
-        return self._conversation.get_comment(comment)
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         self._statuses.set_status(commit, status)

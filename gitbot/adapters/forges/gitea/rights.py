@@ -11,10 +11,10 @@ from urllib.parse import quote
 from gitbot.adapters.forges.gitea.api import GiteaApi
 from gitbot.adapters.forges.rest.answers import login, reads_answers
 from gitbot.adapters.forges.rest.budget import Priority
+from gitbot.adapters.forges.rest.memory import Memory
 from gitbot.adapters.forges.rest.refusals import RestRefusal
 
 _WRITERS = frozenset({"owner", "admin", "write"})
-REMEMBERED = 60  # seconds for which an answer about an account is used
 _PUSHES = 1_000  # activities of the repository, the newest first
 
 
@@ -27,13 +27,13 @@ class Rights:
     root: str
     branch: str
     required: int | None = None
-    _known: dict[tuple[str, str], tuple[int, Any]] = field(default_factory=dict)
+    memory: Memory = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.memory = Memory(clock=self.api.clock)
 
     def can_write(self, account: str) -> bool:
-        key = ("write", account)
-        if (known := self._remembered(key)) is None:
-            known = self._remember(key, self._may_write(account))
-        return bool(known)
+        return self.memory.of(("write", account), lambda: self._may_write(account))
 
     def _may_write(self, account: str) -> bool:
         path = f"{self.root}/collaborators/{quote(account, safe='')}/permission"
@@ -75,10 +75,8 @@ class Rights:
 
     def has_pushed(self, account: str, head: str) -> bool:
         """Gitea's activities of the repository; a push to a fork is not among them."""
-        key = (f"pushed {head}", account)
-        if (known := self._remembered(key)) is None:
-            known = self._remember(key, self._is_among_pushes(account, head))
-        return bool(known)
+        key = ("pushed", account, head)
+        return self.memory.of(key, lambda: self._is_among_pushes(account, head))
 
     def _is_among_pushes(self, account: str, head: str) -> bool:
         found = self.api.pages(
@@ -94,11 +92,7 @@ class Rights:
         )
 
     def team_members(self, team: str) -> frozenset[str] | None:
-        key = ("team", team)
-        if (known := self._remembered(key)) is None:
-            known = self._remember(key, (self._members(team),))
-        members: frozenset[str] | None = known[0]
-        return members
+        return self.memory.of(("team", team), lambda: self._members(team))
 
     def _members(self, team: str) -> frozenset[str] | None:
         """Needs `read:organization`, and an account that may see the team."""
@@ -126,25 +120,14 @@ class Rights:
     def reviews_required(self) -> int:
         if self.required is not None:
             return self.required
-        key = ("reviews", self.branch)
-        if (known := self._remembered(key)) is None:
-            known = self._remember(key, int(self.base().get("required_approvals") or 0))
-        return int(known)
+        return self.memory.of(
+            ("reviews", self.branch), lambda: int(self.base().get("required_approvals") or 0)
+        )
 
     def base(self) -> Any:
         """The base branch, with its protection as everyone may read it."""
         path = f"{self.root}/branches/{quote(self.branch, safe='')}"
         return self.api.get(f"read the branch {self.branch}", path, priority=Priority.SAFETY).body
-
-    def _remembered(self, key: tuple[str, str]) -> Any:
-        known = self._known.get(key)
-        if known is None or self.api.clock.now() - known[0] >= REMEMBERED:
-            return None
-        return known[1]
-
-    def _remember(self, key: tuple[str, str], value: Any) -> Any:
-        self._known[key] = (self.api.clock.now(), value)
-        return value
 
 
 def _pushed(content: Any) -> frozenset[str]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gitbot.adapters.forges.rest.environment import in_file, is_url
-from gitbot.adapters.forges.rest.environment import read_file as read_text
+from gitbot.adapters.environment import in_file, is_url
+from gitbot.adapters.environment import read_file as read_text
 from gitbot.errors import UsageError
 
 PUBLIC_API = "https://api.github.com"

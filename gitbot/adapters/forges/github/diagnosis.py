@@ -14,13 +14,13 @@ from urllib.parse import quote
 from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.credentials import CredentialKind
 from gitbot.adapters.forges.github.protection import Protection
-from gitbot.adapters.forges.rest.api import date_of
+from gitbot.adapters.forges.rest.clock_check import clock_check
 from gitbot.adapters.forges.rest.refusals import RestRefusal
+from gitbot.adapters.forges.rest.signatures import signatures, verification
 from gitbot.model.plan.diagnosis import Check, Outcome, asked, failed, passed, warned
 
 ENVIRONMENT = "gitbot"  # the shipped workflows name this one and gitbot-<cluster>
 LEDGER = "gitbot/ledger"
-MAX_SKEW = 30  # seconds: reviews carry GitHub's time, records ours
 NEEDED = {
     "checks": "write",
     "contents": "write",
@@ -75,6 +75,7 @@ def diagnose(patient: DiagnosisTarget) -> tuple[Check, ...]:
         ("forge/issues", lambda: _rehearsed(patient, "forge/issues", {})),
         ("forge/reviews", lambda: _reviews(patient)),
         ("forge/branches", lambda: _branches(patient)),
+        ("forge/signatures", lambda: _signatures(patient)),
         ("forge/environment", lambda: _environment(patient)),
     )
     found = [item for name, ask in questions for item in asked(name, ask)]
@@ -91,19 +92,7 @@ def _reach(patient: DiagnosisTarget) -> Iterable[Check]:
     if not body.get("has_issues", True):
         fix = "switch on Issues in the repository's settings"
         yield warned("forge/dashboard", "issues are off: there is no dashboard", fix)
-    yield from _clock(patient, answer.headers)
-
-
-def _clock(patient: DiagnosisTarget, headers: Mapping[str, str]) -> Iterable[Check]:
-    theirs = date_of(headers)
-    if not theirs:
-        return
-    skew = abs(theirs - patient.api.clock.now())
-    if skew > MAX_SKEW:
-        fix = "let NTP set this machine's clock"
-        yield failed("forge/clock", f"GitHub's clock is {skew} s away from ours", fix)
-    else:
-        yield passed("forge/clock", f"GitHub's clock is {skew} s away from ours")
+    yield from clock_check(patient.api, answer.headers)
 
 
 def _token(patient: DiagnosisTarget) -> Iterable[Check]:
@@ -237,6 +226,18 @@ def _branches(patient: DiagnosisTarget) -> Iterable[Check]:
     else:
         fix = "add the ruleset of the documentation: only the App pushes to gitbot/**"
         yield warned("forge/branches", "who may write may also push to gitbot/ledger", fix)
+
+
+def _signatures(patient: DiagnosisTarget) -> Iterable[Check]:
+    base = patient.protection.branch
+    asks = (name for name in (base, LEDGER) if _asks_for_signatures(patient, name))
+    newest = f"{patient.root}/commits/{quote(LEDGER, safe='')}"
+    yield from signatures(lambda: verification(patient.api, newest), asks=next(asks, ""))
+
+
+def _asks_for_signatures(patient: DiagnosisTarget, branch: str) -> bool:
+    """By rulesets. Classic protection shows this to administrators alone."""
+    return any(rule.get("type") == "required_signatures" for rule in _rules(patient, branch))
 
 
 def _rules(patient: DiagnosisTarget, branch: str) -> list[Any]:

@@ -24,7 +24,6 @@ from gitbot.errors import ConflictError, ForgeError, UsageError
 from gitbot.model.plan.diagnosis import Check
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
-    Comment,
     CommitStatus,
     MergeMethod,
     PullRequest,
@@ -61,6 +60,7 @@ class GitHubForge(RestForge[GitHubApi]):
         self.list_checks = self._checks.list_checks
         self.list_statuses = self._checks.list_statuses
         self.list_comments = self._conversation.list_comments
+        self.get_comment = self._conversation.get_comment
         self.upsert_comment = self._conversation.upsert_comment
         self.upsert_issue = self._conversation.upsert_issue
 
@@ -239,9 +239,6 @@ class GitHubForge(RestForge[GitHubApi]):
         )
 
     # Comments, checks, issues
-
-    def get_comment(self, number: int, comment: int) -> Comment:  # noqa: ARG002 - ids are global
-        return self._conversation.get_comment(comment)
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         self._statuses.set_status(commit, status)

@@ -51,8 +51,9 @@ def _told(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def login(user: Any) -> str:
-    """The account's name; a deleted account is the ghost."""
-    return str(user["login"]) if isinstance(user, dict) and user.get("login") else GHOST
+    """The account's name; a deleted account is the ghost. GitLab has no `login`."""
+    found = isinstance(user, dict) and (user.get("login") or user.get("username"))
+    return str(found) if found else GHOST
 
 
 def instant(text: Any) -> int:

@@ -3,6 +3,7 @@
 GitHub's limits: 5,000 requests an hour for a token (15,000 for some Apps), and secondary ones, of
 which 80 content writes a minute and 500 an hour concern us (docs.github.com, "Rate limits for the
 REST API"). A refusal says when to try again. Gitea announces no limits; a proxy before it may.
+GitLab names the headers without `x-` (docs.gitlab.com, "User and IP rate limits").
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ class RequestBudget:
 
     def learn(self, headers: Mapping[str, str]) -> None:
         try:
-            limit = int(float(headers["x-ratelimit-limit"]))
-            remaining = int(float(headers["x-ratelimit-remaining"]))
-            reset = int(float(headers["x-ratelimit-reset"]))
-        except (KeyError, ValueError, OverflowError):
+            limit = int(float(_limit(headers, "limit")))
+            remaining = int(float(_limit(headers, "remaining")))
+            reset = int(float(_limit(headers, "reset")))
+        except (ValueError, OverflowError):
             return
         self.limit, self.remaining, self.reset = limit, remaining, min(reset, FOREVER)
 
@@ -76,7 +77,7 @@ class RequestBudget:
         if status not in (403, 429):
             return False
         said = headers.get("retry-after", "")
-        spent = headers.get("x-ratelimit-remaining") == "0"
+        spent = _limit(headers, "remaining") == "0"
         secondary = "secondary rate limit" in body or "abuse detection" in body
         if not (said.isdecimal() or spent or secondary or status == 429):
             return False
@@ -100,3 +101,7 @@ class RequestBudget:
             if len(self._writes) >= WRITES_AN_HOUR:
                 until = max(until, self._writes[0] + _HOUR)
         return until
+
+
+def _limit(headers: Mapping[str, str], name: str) -> str:
+    return headers.get(f"x-ratelimit-{name}") or headers.get(f"ratelimit-{name}") or ""

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from gitbot.adapters.forges.rest.answers import reads_answers, text_of
 from gitbot.adapters.forges.rest.api import RestApi
 from gitbot.adapters.forges.rest.budget import BudgetSpent, Priority
+from gitbot.errors import ForgeError
 from gitbot.ports.forge import ForgeRequests, PullRequest, PullState
 
 A = TypeVar("A", bound=RestApi)
@@ -18,6 +19,8 @@ A = TypeVar("A", bound=RestApi)
 class RestForge(ABC, Generic[A]):
     """One account on one repository. `account` is "" until the server has said who it is."""
 
+    named = "login"  # the field with an account's name
+
     def __init__(self, api: A, *, account: str = "") -> None:
         self.api = api
         self._account = account
@@ -26,7 +29,7 @@ class RestForge(ABC, Generic[A]):
     def bot(self) -> str:
         if not self._account:
             who = self.api.get("read who gitbot is", "/user", priority=Priority.SAFETY)
-            self._account = text_of(who.body, "login")
+            self._account = text_of(who.body, self.named)
         return self._account
 
     @property
@@ -57,6 +60,27 @@ class RestForge(ABC, Generic[A]):
     def _open_of(self, branch: str) -> PullRequest | None:
         found = self.list_pulls(state=PullState.OPEN, branch=branch)
         return found[0] if found else None
+
+    def _check_approvals(self, number: int) -> None:
+        """Raises ForgeError unless enough accounts approved the head that it has now."""
+        pull, needed = self.get_pull(number), self.reviews_required
+        newest = {review.reviewer: review for review in pull.reviews}
+        counted = [
+            review
+            for review in newest.values()
+            if review.can_write and review.commit == pull.head and review.reviewer != pull.author
+        ]
+        if len(counted) < needed:
+            raise ForgeError(
+                f"pull request {number} has {len(counted)} of {needed} approvals of {pull.head}"
+            )
+
+    @property
+    @abstractmethod
+    def reviews_required(self) -> int: ...
+
+    @abstractmethod
+    def get_pull(self, number: int) -> PullRequest: ...
 
     @abstractmethod
     def _create(self, branch: str, base_branch: str, title: str, body: str) -> PullRequest: ...

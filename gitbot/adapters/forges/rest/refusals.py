@@ -41,11 +41,18 @@ def said_in(body: str) -> str:
         return ""
     if not isinstance(value, dict):
         return ""
-    words = [str(value.get("message") or "")]
+    words = [*_words(value.get("message")), str(value.get("error") or "")]
     errors = value.get("errors")
     words += [_error(item) for item in errors] if isinstance(errors, list) else []
     text = ": ".join(dict.fromkeys(word.rstrip(".") for word in words if word))
     return shortened(" ".join(text.split()), _MAX_SAID)
+
+
+def _words(message: Any) -> list[str]:
+    """GitLab's message may be a text, several, or several for each field."""
+    if isinstance(message, dict):
+        return [f"{field} {word}" for field, said in message.items() for word in _words(said)]
+    return [str(item) for item in message] if isinstance(message, list) else [str(message or "")]
 
 
 def _error(item: Any) -> str:

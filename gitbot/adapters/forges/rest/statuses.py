@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from gitbot.adapters.forges.rest.answers import login, reads_answers, status_of
 from gitbot.adapters.forges.rest.api import RestApi
 from gitbot.adapters.forges.rest.budget import Priority
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.wording import shortened
-from gitbot.ports.forge import CommitStatus
+from gitbot.ports.forge import CheckState, CommitStatus
 from gitbot.ports.idempotence import is_up_to_date
 
 MAX_DESCRIPTION = 140  # characters of a status on GitHub
@@ -27,6 +28,16 @@ class Statuses:
     key: str = "state"
     _written: dict[tuple[str, str], str] = field(default_factory=dict)
 
+    # What a forge names otherwise
+
+    _words: ClassVar[Mapping[CheckState, str]] = {}  # states that have another word
+
+    def _listed(self, commit: str) -> str:
+        return f"{self.root}/commits/{commit}/statuses"
+
+    def _read(self, value: Any) -> CommitStatus:
+        return status_of(value, key=self.key)
+
     def set_status(self, commit: str, status: CommitStatus) -> bool:
         """Write a commit status unless the newest one is equal. Returns whether it wrote."""
         wanted = replace(status, description=shortened(status.description, MAX_DESCRIPTION))
@@ -35,8 +46,13 @@ class Statuses:
         if is_up_to_date(self._written.get(key), identity) or self._stands(commit, wanted):
             self._written[key] = identity
             return False
+        self._write(commit, wanted)
+        self._written[key] = identity
+        return True
+
+    def _write(self, commit: str, wanted: CommitStatus) -> None:
         body = {
-            "state": str(wanted.state),
+            "state": self._words.get(wanted.state, str(wanted.state)),
             "context": wanted.context,
             "description": wanted.description,
             **({"target_url": wanted.target_url} if wanted.target_url else {}),
@@ -49,8 +65,6 @@ class Statuses:
             resolve=lambda: {} if self._stands(commit, wanted) else None,
             priority=Priority.SAFETY,
         )
-        self._written[key] = identity
-        return True
 
     def _stands(self, commit: str, wanted: CommitStatus) -> bool:
         return any(is_up_to_date(status, wanted) for status in self.list_statuses(commit))
@@ -61,12 +75,12 @@ class Statuses:
         newest: dict[str, tuple[int, CommitStatus]] = {}
         values = self.api.pages(
             f"read the statuses of {commit[:12]}",
-            f"{self.root}/commits/{commit}/statuses",
+            self._listed(commit),
             priority=Priority.SAFETY,
         )
         for value in values:
-            status, number = status_of(value, key=self.key), int(value.get("id") or 0)
-            if login(value.get("creator")).lower() != own:
+            status, number = self._read(value), int(value.get("id") or 0)
+            if login(value.get("creator") or value.get("author")).lower() != own:
                 continue
             known = newest.get(status.context)
             # Gitea orders by whole seconds, and its two orders by index are the wrong way round.

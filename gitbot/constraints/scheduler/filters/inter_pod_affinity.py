@@ -31,8 +31,17 @@ def incoming_reaches(term: AffinityTerm, namespace: str, state: State) -> bool:
     """
     if term.reaches(namespace, state.facts.labels_of_namespace(namespace)):
         return True
+    return _is_defective(term, state)
+
+
+def _is_defective(term: AffinityTerm, state: State) -> bool:
     selector = term.namespace_selector
     return selector is not None and state.facts.minor < LATER and selector.matches({})
+
+
+def incoming_in_doubt(term: AffinityTerm, namespace: str, state: State) -> bool:
+    """Whether `incoming_reaches` depends on labels of the namespace besides its name."""
+    return term.in_doubt(namespace) and not _is_defective(term, state)
 
 
 def places_of(term: AffinityTerm, state: State) -> _Places:

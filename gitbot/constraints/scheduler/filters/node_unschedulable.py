@@ -5,12 +5,13 @@ from __future__ import annotations
 from gitbot.constraints.scheduler.node_state import State
 from gitbot.constraints.scheduler.scorer import Filter
 from gitbot.constraints.scheduler.verdicts import Rejection
+from gitbot.kubernetes.labels import UNSCHEDULABLE
 from gitbot.model.caches import IdentityCache
 from gitbot.model.cluster.columns import Mask
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import Taint
 
-_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_TAINT = Taint(key=UNSCHEDULABLE, effect="NoSchedule")
 BY_THEN = "the node will be cordoned by then (drain.cordon: Gitbot)"
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gitbot.constraints.scheduler.filters.inter_pod_affinity import incoming_in_doubt
 from gitbot.constraints.scheduler.node_state import State
 from gitbot.constraints.scheduler.scorer import Filter
 from gitbot.constraints.scheduler.storage import class_of, is_bound
 from gitbot.constraints.scheduler.verdicts import Rejection
 from gitbot.kubernetes.objects import at
+from gitbot.model.cluster.cluster import ADDS_NAMESPACES
 from gitbot.model.cluster.columns import Mask
 from gitbot.model.cluster.pod import Pod
+from gitbot.model.text.wording import first_of
 
 PLUGIN = "Snapshot"
 _ADDS = "`kubectl get persistentvolumeclaims,persistentvolumes,storageclasses -A -o yaml` adds them"
@@ -40,6 +43,9 @@ def prepare(state: State, pod: Pod) -> Unknown | None:
     reasons = [pod.unknown] if pod.unknown else []
     if pod.volumes and state.facts.unread:
         reasons += dict.fromkeys(_gaps(state, pod))
+    if "Namespace" in state.facts.unread and (spaces := sorted(set(_spaces(state, pod)))):
+        labels = f"the labels of namespace {first_of(spaces, 3)} decide a namespaceSelector"
+        reasons.append(f"{labels}, and no Namespace is in it: {ADDS_NAMESPACES}")
     return Unknown(state, tuple(reasons)) if reasons else None
 
 
@@ -57,3 +63,14 @@ def _gaps(state: State, pod: Pod) -> Iterator[str]:
         elif class_of(claim) not in storage.classes and "StorageClass" in unread:
             named = class_of(claim) or "by default"
             yield f"the class {named} of claim {name} is not in it, nor is any class: {_ADDS}"
+
+
+def _spaces(state: State, pod: Pod) -> Iterator[str]:
+    """The namespaces whose labels decide which pods a required term is about."""
+    for term in (*pod.affinity.required_pods, *pod.affinity.required_anti):
+        if term.namespace_selector is not None:
+            about = {other.namespace for other, _ in state.select(term.selector)}
+            about |= {pod.namespace} if term.selector.matches(pod.labels) else set()
+            yield from (each for each in about if incoming_in_doubt(term, each, state))
+    if any(term.in_doubt(pod.namespace) for term in state.anti.about(pod.labels)):
+        yield pod.namespace

@@ -111,7 +111,9 @@ def compile_drain(
     back = () if spec.drain.together else past.returned.get(opening.drain, ())
     over = opening.drain in past.finished
     todo = () if over else tuple(node for node in nodes if node not in back)
-    about = (*_cordons(intent, spec, todo, instances), *_over(intent, spec, opening.drain, past))
+    empty = tuple(_empty(intent, spec, todo, instances, known=opening.drain in past.started))
+    about = empty or tuple(_cordons(intent, spec, todo, instances))
+    about = (*about, *_over(intent, spec, opening.drain, past))
     findings = tuple(sorted((*findings, *about), key=sort_key))
     if not todo:
         return None, findings
@@ -122,10 +124,15 @@ def compile_drain(
         first_move=past.next_move(opening.drain),
         allow_breach=spec.allow_breach,
     )
-    return replace(_goal(request, spec, todo), ready_by=opening.ready_by), findings
+    # once it has begun, an empty node has left service, or its turn is approved already
+    fresh = opening.drain not in past.started and request.first_move == 1
+    return replace(_goal(request, spec, todo, fresh), ready_by=opening.ready_by), findings
 
 
-def _goal(request: Request, spec: MaintenanceWindowSpec, nodes: tuple[str, ...]) -> EmptyNodes:
+def _goal(
+    request: Request, spec: MaintenanceWindowSpec, nodes: tuple[str, ...], fresh: bool
+) -> EmptyNodes:
+    """`fresh`: nothing of it has begun."""
     return EmptyNodes(
         request=request,
         nodes=nodes,
@@ -135,6 +142,7 @@ def _goal(request: Request, spec: MaintenanceWindowSpec, nodes: tuple[str, ...])
         away=None if spec.drain.together else spec.drain.reboot,
         ordered=spec.drain.order is not None,
         together=spec.drain.together,
+        cordons_empty=fresh and spec.drain.cordon == "Gitbot",
     )
 
 
@@ -173,6 +181,32 @@ def _over(
     hint = "give it another name or start"
     say = error if known else warning
     yield say(intent, ("metadata", "name"), "finished-window", f"{drain} {ended}", hint)
+
+
+def _empty(
+    intent: Intent,
+    spec: MaintenanceWindowSpec,
+    nodes: tuple[str, ...],
+    instances: Instances,
+    *,
+    known: bool,
+) -> Iterator[Finding]:
+    """A window that nothing has to leave, of nodes that gitbot does not cordon."""
+    if spec.drain.cordon == "Gitbot":
+        return
+    recurs = spec.schedule is not None and spec.schedule.recurrence
+    if known or recurs or not nodes or not instances.on_node.keys().isdisjoint(nodes):
+        return
+    still_open = [node for node in sorted(nodes) if not instances.domains.nodes[node].unschedulable]
+    has = "has" if len(nodes) == 1 else "have"
+    message = (
+        f"{first_of(sorted(nodes), 8)} {has} no VM now: nothing moves, and gitbot cordons nothing"
+    )
+    cordon = "they are cordoned already"
+    if still_open:
+        cordon = f"kubectl cordon {' '.join(still_open)}, or write drain.cordon: Gitbot"
+    ends = "" if spec.schedule else "; the window stays open until its file is removed"
+    yield warning(intent, ("spec", "nodes"), "nothing-to-do", message, f"{cordon}{ends}")
 
 
 def _cordons(

@@ -38,7 +38,8 @@ def _entries(agenda: AgendaView, intent: Intent, spec: MaintenanceWindowSpec) ->
         count = agenda.count(spec.nodes)
         what = _nodes_words(spec.nodes) if count is None else _counted(count)
         if occurrence is None:
-            return replace(event, what=what)
+            standing = agenda.standings.get(intent.ref.name, "")
+            return replace(event, what=f"{what}, {standing}" if standing else what)
         drain = OccurrenceId(window=intent.ref.name, id=occurrence.id).drain
         lead = spec.drain.longest_lead
         approved = drain in agenda.begins and drain not in agenda.cancelled

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from gitbot.calendar import duration_or_zero
 from gitbot.documents import schemas
-from gitbot.documents.fields import DurationOrZero, Value, from_text
+from gitbot.documents.fields import DurationOrZero, Text, Value, from_text
 from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.selectors import (
     NOT_EMPTY,
@@ -126,6 +126,7 @@ class MaintenanceWindowSpec(Value):
     return_home: Literal["Propose", "Auto", "Never"] = Field(
         default="Propose", description="Whether VMs are brought back to their nodes."
     )
+    note: Text | None = Field(default=None, description="Why, in words, for the record.")
 
     @property
     def opens_once(self) -> bool:

@@ -88,5 +88,5 @@ class PlacementProposalSpec(Value):
     digest: Digest = Field(description="Digest of the plan that was shown.")
     expires_at: Instant = Field(description="A merge after this time approves nothing.")
     moves: tuple[ProposedMove, ...] = Field(
-        strict=False, min_length=1, description="The moves, in order."
+        strict=False, description="The moves, in order; none if nodes are only cordoned."
     )

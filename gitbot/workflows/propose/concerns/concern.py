@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from gitbot.execution.admit_plans import can_admit, is_known
 from gitbot.execution.cluster_facts import ClusterFacts
 from gitbot.execution.executor_types import Approved, OutdatedGroup
 from gitbot.execution.request_records import MoveRecord, RequestRecord, fold_requests, highest_move
-from gitbot.intents.compile import is_measured
+from gitbot.intents.compile import RequestHistory, is_measured
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.events import MoveState
 from gitbot.model.ledger.ledger import Ledger
@@ -20,6 +21,7 @@ from gitbot.model.text.canonical import short_digest
 from gitbot.model.text.names import IntentRef
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.current_state import CurrentState
+from gitbot.workflows.ledger.request_history import request_history
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class Concern:
     soft: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ConcernSources:
     """The state in which concerns are found.
 
@@ -77,6 +79,11 @@ class ConcernSources:
             ),
             rules=grouped((rule.ref.id, rule) for rule in (*rules, *measured)),
         )
+
+    @cached_property
+    def past(self) -> RequestHistory:
+        """Reads the whole ledger: once, and only where something is planned."""
+        return request_history(self.ledger, self.cluster)
 
     @property
     def cluster(self) -> str:
@@ -119,7 +126,7 @@ def is_approved(sources: ConcernSources, planned: RequestId) -> bool:
     return any(
         _stands(item, sources.records.get(item.id, RequestRecord(id=item.id)))
         for item in sources.approved
-        if any(move.request == planned for move in item.moves)
+        if item.id == planned or any(move.request == planned for move in item.moves)
     )
 
 

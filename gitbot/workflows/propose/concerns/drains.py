@@ -15,7 +15,6 @@ from gitbot.model.plan.findings import Severity
 from gitbot.model.plan.problem import EmptyNodes
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.wording import first_of
-from gitbot.workflows.ledger.request_history import request_history
 from gitbot.workflows.propose.concerns.concern import (
     Concern,
     ConcernSources,
@@ -47,7 +46,7 @@ def ended_windows(sources: ConcernSources) -> dict[str, tuple[RequestId, str]]:
 
     The ledger id and why, by the name of the concern.
     """
-    base, past = sources.base, request_history(sources.ledger, sources.cluster)
+    base, past = sources.base, sources.past
     found: dict[str, tuple[RequestId, str]] = {}
     for intent, spec in base.intents.maintenance_windows:
         opening = base.opening(intent, now=sources.now) if spec.nodes is not None else None
@@ -75,15 +74,19 @@ def ended_at(sources: ConcernSources, intent: Intent) -> int | None:
         return None
     opening = base.opening(intent, now=sources.now)
     record = sources.records.get(opening.drain) if opening is not None else None
-    if opening is None or record is None or not record.spent:
+    if opening is None or (record is not None and record.moves and not record.spent):
         return None
     occurrence = opening.drain.occurrence
     nodes = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
     goal = base.drain_goal(intent, opening, sources.problem.snapshot, now=sources.now)
-    left = set(goal.nodes if goal is not None and not record.cancelled else ())
+    if not nodes and (record is None or not record.spent):
+        return None
+    cancelled = record is not None and bool(record.cancelled)
+    left = set(goal.nodes if goal is not None and not cancelled else ())
     if left - nodes.keys() or any(node.state in BUSY for node in nodes.values()):
         return None
-    return max(record.changed_at, *(node.since for node in nodes.values()), 0)
+    changed = record.changed_at if record is not None else 0
+    return max(changed, *(node.since for node in nodes.values()), 0)
 
 
 def _is_announced(sources: ConcernSources, opening: Opening) -> bool:
@@ -113,6 +116,14 @@ def _drain(
     goal = sources.base.drain_goal(intent, opening, sources.problem.snapshot, now=sources.now)
     if goal is None:
         return None
+    known = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=planned.occurrence)
+    if record is None or not record.moves:  # a node that is back has had its turn, and takes VMs
+        left = tuple(node for node in goal.nodes if node not in known or known[node].state in BUSY)
+        goal = replace(goal, nodes=left, cordons_empty=goal.cordons_empty and not known)
+    else:
+        goal = replace(goal, cordons_empty=False)
+    if not goal.nodes:
+        return None
     new = "" if stale else _new_vms(sources, planned, record, goal)
     if record is not None and record.spent and (record.cancelled or not new):
         return None  # its rest is a concern of its own
@@ -121,7 +132,7 @@ def _drain(
     if stale and not goal.together:
         nodes = {move.source for move in stale}
         goal = replace(goal, nodes=tuple(node for node in goal.nodes if node in nodes))
-    elif not stale and not any(sources.facts.instances_on(node) for node in goal.nodes):
+    elif not (stale or goal.cordons_empty or any(map(sources.facts.instances_on, goal.nodes))):
         return None
     return Concern(
         name=concern_name("drain", intent.ref.name, opening.id),

@@ -9,13 +9,11 @@ from gitbot.constraints.rules.broken_terms import broken_terms
 from gitbot.constraints.rules.vm_spec_rules import own_rules
 from gitbot.execution.request_records import last_moved
 from gitbot.intents import KINDS, Healing
-from gitbot.intents.compile import RequestHistory
 from gitbot.model.ledger.request_id import HealId
 from gitbot.model.plan.constraint import Breach, RuleConstraint
 from gitbot.model.plan.problem import HealRule, Request
 from gitbot.model.text.canonical import digest
 from gitbot.model.text.names import IntentRef
-from gitbot.workflows.ledger.request_history import request_history
 from gitbot.workflows.propose.concerns.concern import (
     Concern,
     ConcernSources,
@@ -34,7 +32,6 @@ def heals(sources: ConcernSources) -> list[Concern]:
 def heals_of_intents(sources: ConcernSources) -> list[Concern]:
     concerns = []
     instances = Instances.of(sources.problem.snapshot)
-    past: RequestHistory | None = None  # reads the whole ledger: once, and only for a broken rule
     for intent, healing in sources.base.healing_rules():
         breaches = breaches_of(sources, intent.ref, required=healing.required)
         planned = HealId.of(intent.ref)
@@ -44,12 +41,11 @@ def heals_of_intents(sources: ConcernSources) -> list[Concern]:
             continue
         request = numbered(sources, Request(id=planned, intent=intent.ref))
         seen = sorted((breach.key, breach.amount) for breach in breaches)
-        past = past or request_history(sources.ledger, sources.cluster)
         concerns.append(
             Concern(
                 name=heal_concern(intent.ref),
                 intent=intent.ref,
-                goal=KINDS[intent.ref.kind].heal(intent.spec, request, instances, past),
+                goal=KINDS[intent.ref.kind].heal(intent.spec, request, instances, sources.past),
                 observation=digest([planned, [list(item) for item in seen]]),
                 why=f"heal {intent.ref.id}: {breaches[0].message}",
                 stabilize=_patience(healing, sources.base.settings.proposals.stabilize),

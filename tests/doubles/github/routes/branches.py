@@ -21,6 +21,17 @@ def _branch(call: Call) -> JSON:
     }
 
 
+@route("GET", "~/commits/{ref}", "contents:read")
+def _commit(call: Call) -> JSON:
+    """As much as says whose signature it has: Git verifies it by the accounts' signing keys."""
+    sha = call.repository.git.resolve(call.parameters["ref"])
+    if sha is None:
+        raise Problem(422, f"No commit found for SHA: {call.parameters['ref']}")
+    reason = call.repository.git.verified(sha, call.github.signing_keys)
+    verification = {"verified": reason == "valid", "reason": reason}
+    return {"sha": sha, "commit": {"verification": verification}}
+
+
 @route("GET", "~/branches/{branch}/protection", "administration:read")
 def _protection(call: Call) -> JSON:
     classic = call.repository.protection.get(call.parameters["branch"])

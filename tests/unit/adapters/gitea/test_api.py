@@ -3,7 +3,7 @@
 import pytest
 
 from gitbot.adapters.forges.gitea.api import GiteaApi
-from gitbot.adapters.forges.gitea.connect import address_in, open_gitea
+from gitbot.adapters.forges.gitea.connect import SERVER, open_gitea
 from gitbot.errors import ForgeError, UsageError
 from tests.unit.adapters.github.scripted import FakeClock, Reply, Request, serving
 
@@ -75,10 +75,10 @@ def test_a_write_whose_answer_is_lost_is_looked_for() -> None:
 def test_the_token_goes_to_one_server(given: str, configured: str, address: str | None) -> None:
     environment = {"GITBOT_GITEA_URL": given}
     if address is not None:
-        assert address_in(environment, configured) == address
+        assert SERVER.address_in(environment, configured) == address
         return
     with pytest.raises(UsageError):
-        address_in(environment, configured)
+        SERVER.address_in(environment, configured)
 
 
 def test_the_repository_is_the_one_of_the_clone() -> None:

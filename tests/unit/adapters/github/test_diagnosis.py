@@ -1,5 +1,7 @@
 """What `gitbot doctor` finds out about a repository on GitHub, on the double."""
 
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,10 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
 from gitbot.adapters.git.repository import GitRepository
+from gitbot.adapters.git.signing import (
+    SIGNING_EMAIL,
+    SIGNING_KEY,
+    SIGNING_KEY_FILE,
+    read_signing_key,
+)
 from gitbot.model.plan.diagnosis import Check, Outcome
 from tests.doubles.github import GitHub, Server
 from tests.doubles.github.state import Environment, Protection
@@ -184,6 +194,44 @@ def test_required_checks_of_anybody_are_found(
     if found is not None:
         assert found.outcome is Outcome.WARN
         assert found.message == "main asks for gitbot/plan, from any account"
+
+
+SIGNED = {"type": "required_signatures"}
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+def test_signatures_that_a_rule_asks_for_are_looked_at(
+    made: Clinic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "forge/signatures" not in made.job()
+    made.service.repository(NAME).rulesets[1] = {
+        "name": "signed",
+        "enforcement": "active",
+        "conditions": {"ref_name": {"include": ["refs/heads/gitbot/**/*"], "exclude": []}},
+        "rules": [SIGNED],
+    }
+    found = made.job()["forge/signatures"]
+    assert (found.outcome, "gitbot/ledger asks" in found.message) == (Outcome.FAIL, True)
+    assert SIGNING_KEY_FILE in found.fix
+
+    private = Ed25519PrivateKey.generate().private_bytes(
+        Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()
+    )
+    monkeypatch.setenv(SIGNING_KEY, private.decode())
+    monkeypatch.setenv(SIGNING_EMAIL, "bot@acme.example")
+    key = read_signing_key(os.environ)
+    assert key is not None
+    assert made.job()["forge/signatures"].outcome is Outcome.PASS  # nothing was written yet
+    remote = str(made.service.repository(NAME).git.directory)
+    GitRepository.clone(remote, tmp_path / "ledger", key=key).write_commit(
+        branch="gitbot/ledger", expected=None, files={"a": b"0\n"}, message="line", time=1
+    )
+    found = made.job()["forge/signatures"]
+    assert (found.outcome, "unknown_key" in found.message) == (Outcome.FAIL, True)
+    assert key.public in found.fix
+
+    made.service.signing_keys[key.public] = "bot@acme.example"
+    assert made.job()["forge/signatures"].outcome is Outcome.PASS
 
 
 def test_a_clock_that_is_wrong_is_found(made: Clinic) -> None:

@@ -1,0 +1,9 @@
+"""The page on the wall: what the published documents of a cluster say, as a folder of HTML files.
+
+No script, no address that is loaded, light and dark. `site_files` needs nothing but the documents.
+"""
+
+from gitbot.reports.site.files import fleet_files, site_files
+from gitbot.reports.site.page_model import SiteDocuments
+
+__all__ = ["SiteDocuments", "fleet_files", "site_files"]

@@ -1,0 +1,115 @@
+"""What a page of the site is made of: the documents that it shows, tables, and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gitbot.calendar import localized
+from gitbot.published import (
+    PublishedCalendar,
+    PublishedListing,
+    PublishedMap,
+    PublishedMoves,
+    PublishedStatus,
+)
+
+
+class Tone(StrEnum):
+    """How loud a row or a page is; the class of its element."""
+
+    GOOD = "good"
+    CAREFUL = "careful"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteDocuments:
+    """All that the site shows of one cluster, taken at one time. `zone` is for its times.
+
+    `clusters` are all clusters of the configuration, as their bots published them. `healthy`:
+    gitbot can do its work, also while a person holds it.
+    """
+
+    zone: str
+    healthy: bool
+    clusters: PublishedListing
+    status: PublishedStatus
+    places: PublishedMap
+    rules: PublishedListing
+    calendar: PublishedCalendar
+    moves: PublishedMoves
+
+    def local(self, text: str) -> str:
+        """The text with its instants in the cluster's zone."""
+        return localized(text, self.zone, now=self.status.now)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table: words, which may link to an address of the forge, or a command."""
+
+    text: str
+    link: str = ""
+    code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A section with rows; without rows the page leaves it out, or says `empty`."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    tone: Tone = Tone.GOOD
+    empty: str = ""
+    open: bool = True  # False: folded until somebody opens it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """One node of the map. `level` is the tenths of its memory that are taken.
+
+    `name` and `amount` are "" where there is no room for letters.
+    """
+
+    level: int
+    state: str
+    name: str
+    amount: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneTiles:
+    """The nodes of one zone, under a line of words."""
+
+    words: str
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitePage:
+    """One page: `path` is its file, `document` the JSON beside it."""
+
+    path: str
+    title: str
+    headline: str
+    tone: Tone
+    tables: tuple[Table, ...]
+    document: str
+    zones: tuple[ZoneTiles, ...] = ()
+    note: str = ""
+
+
+def command(text: str) -> Cell:
+    """What to do next: a command to type, or plain words."""
+    return Cell(text, code=text.startswith(("gitbot ", "kubectl ")))
+
+
+def rows(found: Iterable[Iterable[Cell | str]]) -> tuple[tuple[Cell, ...], ...]:
+    """Rows of a table from cells and plain texts."""
+    return tuple(
+        tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row) for row in found
+    )

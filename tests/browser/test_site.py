@@ -1,0 +1,68 @@
+"""The site in a real browser, from disk: on a phone, on a wall, in the dark, by keyboard."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitbot.adapters.working_tree import ShippedTexts
+from gitbot.reports.site import SiteDocuments, fleet_files, site_files
+from tests.browser.accessibility import violations
+from tests.browser.chromium import Page, opened
+from tests.unit.reports.site import NOW, documents, pull
+from tests.unit.reports.test_html import HOSTILE
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+TEMPLATES = ShippedTexts().templates()
+LONG = "a-very-long-name-of-a-virtual-machine-" * 6
+STOP = {"reason": "held: cable work", "by": "ana", "since": NOW, "next": "gitbot resume"}
+PAGES = ("index", "map", "zone-zone-0", "rules", "calendar", "moves")
+SITES = {
+    "quiet": documents(),
+    "busy": documents(nodes=300, stop="held", stops=[STOP], pullRequests=[pull("Heal it")]),
+    "odd": documents(name=HOSTILE, pullRequests=[pull(LONG)]),
+}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with opened(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+@pytest.fixture(params=list(SITES.values()), ids=list(SITES))
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    found: SiteDocuments = request.param
+    there = tmp_path / "iberia"
+    there.mkdir()
+    for name, content in site_files(found, templates=TEMPLATES).items():
+        (there / name).write_bytes(content)
+    for name, content in fleet_files(found.clusters, ["iberia"], templates=TEMPLATES).items():
+        (tmp_path / name).write_bytes(content)
+    return there
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_is_closed_to_anybody(page: Page, folder: Path, scheme: str) -> None:
+    page.scheme(scheme)
+    page.width(1280)
+    for file in (*(folder / f"{name}.html" for name in PAGES), folder.parent / "index.html"):
+        page.open(file)
+        assert violations(page) == [], file.name
+
+
+@pytest.mark.parametrize("width", [390, 1280, 2560])
+def test_no_page_scrolls_sideways(page: Page, folder: Path, width: int) -> None:
+    page.width(width)
+    for name in PAGES:
+        page.open(folder / f"{name}.html")
+        assert page.value("document.documentElement.scrollWidth") <= width, name
+
+
+def test_a_page_loads_nothing_and_complains_of_nothing(page: Page, folder: Path) -> None:
+    page.complaints.clear()
+    for name in PAGES:
+        page.open(folder / f"{name}.html")
+        assert page.value("performance.getEntriesByType('resource').length") == 0, name
+        assert page.value("document.scripts.length") == 0
+    assert page.complaints == []
