@@ -53,8 +53,11 @@ class Agenda:
         return tuple(sorted(found, key=lambda event: (event.time, *event.key)))
 
     def upcoming(self, *, now: int) -> tuple[Appointment, ...]:
-        """Of each intent what is open or comes next, however far ahead."""
-        found = []
+        """Of each intent what is open or comes next, however far ahead.
+
+        What is cancelled is followed by the next opening that is not.
+        """
+        found: list[Appointment] = []
         for one in self._sources():
             if isinstance(one, DatedEntries):
                 found += one.between(now, min(FOREVER, now + one.ahead))[:1]
@@ -64,8 +67,13 @@ class Agenda:
                 continue
             plain = one.schedule.schedule(self.zone)
             following = current_or_next(plain, now=now) if is_sound(plain) else None
-            if following is not None:
+            for _ in range(_MOST_CANCELLED):
+                if following is None:
+                    break
                 found.append(one.entry(following))
+                if not found[-1].cancelled:
+                    break
+                following = current_or_next(plain, now=following.interval.end)
         return tuple(sorted(found, key=lambda event: (event.time, *event.key)))
 
     def _sources(self) -> Iterator[CalendarEntries]:
@@ -150,4 +158,5 @@ class Agenda:
 
 
 _MOST = 500
+_MOST_CANCELLED = 10  # in a row; beyond, a table would show little else
 _AHEAD = 400 * 86_400

@@ -138,9 +138,9 @@ def _shown(
 def _span(
     after: str | None, until: str | None, zone: str, *, now: int, output: str
 ) -> tuple[int, int]:
-    begin = _time("--from", after, zone, now) if after else now
+    begin = read_time("--from", after, zone, now=now, day_begins=True) if after else now
     end = (
-        _time("--until", until, zone, now)
+        read_time("--until", until, zone, now=now, day_begins=True)
         if until
         else begin + (_YEAR if output == "ics" else _SHOWN)
     )
@@ -151,18 +151,6 @@ def _span(
             hint="give another --until",
         )
     return begin, end
-
-
-def _time(option: str, text: str, zone: str, now: int) -> int:
-    from gitbot.calendar import day_start, local_date  # noqa: PLC0415 - keeps --help quick
-    from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
-
-    if len(text) != len("2026-12-06") or not text[:1].isdigit():
-        return read_time(option, text, zone, now=now)
-    try:
-        return day_start(local_date(text), zone)
-    except Refusal as error:
-        raise UsageError(f"{option}: found {text!r}, expected {error.expected}") from error
 
 
 def _revision(root: Path, rev: str, cluster: str) -> Revision:

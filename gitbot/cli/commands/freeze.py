@@ -13,7 +13,7 @@ from gitbot.model.text.names import words_as_name
 
 
 @click.command("freeze")
-@click.option("--from", "begin", metavar="TIME", help="When it begins; default: now.")
+@click.option("--from", "begin", metavar="TIME", help="When it begins: 2026-12-24; now.")
 @click.option("--until", metavar="TIME", required=True, help="When it ends: Fri 18:00, in 3d.")
 @click.option("-n", "--namespace", "spaces", multiple=True, metavar="NAME", help="Only there.")
 @click.option("-l", "--selector", "labels", metavar="SELECTOR", help="Only VMs with these labels.")
@@ -37,7 +37,7 @@ def freeze(
 
     with author_shell(writing) as (shell, _, local):
         zone, now = local or "UTC", shell.clock.now()
-        begins = time_ahead("--from", begin, zone, now=now, past=True) if begin else now
+        begins = time_ahead("--from", begin, zone, now=now, begins=True) if begin else now
         start = begins // 60 * 60
         end = time_ahead("--until", until, zone, now=now) // 60 * 60
         if end <= start:

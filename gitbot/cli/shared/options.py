@@ -213,13 +213,17 @@ def vm_words(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> t
     return words
 
 
-def read_time(option: str, text: str, zone: str, *, now: int) -> int:
-    """Seconds UTC of an option's time, as people type it. Raises UsageError that names it."""
-    from gitbot.calendar import spoken_time  # noqa: PLC0415 - keeps --help quick
+def read_time(option: str, text: str, zone: str, *, now: int, day_begins: bool = False) -> int:
+    """Seconds UTC of an option's time, as people type it. Raises UsageError that names it.
+
+    With `day_begins`, a day alone such as 2026-12-06 is the midnight at which it begins.
+    """
+    from gitbot.calendar import day_start, local_date, spoken_time  # noqa: PLC0415 - as above
     from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
 
+    alone = day_begins and len(text) == len("2026-12-06") and text[:1].isdigit()
     try:
-        seconds = spoken_time(text, zone, now=now)
+        seconds = day_start(local_date(text), zone) if alone else spoken_time(text, zone, now=now)
         if not _EARLIEST <= seconds < _LATEST:
             raise Refusal("time", "a time of the years 2000 to 2199", "correct the year")
     except Refusal as refusal:
@@ -231,16 +235,16 @@ def read_time(option: str, text: str, zone: str, *, now: int) -> int:
     return seconds
 
 
-def time_ahead(option: str, text: str, zone: str, *, now: int, past: bool = False) -> int:
+def time_ahead(option: str, text: str, zone: str, *, now: int, begins: bool = False) -> int:
     """As `read_time`; says what was understood.
 
-    Raises UsageError for a time that is past, unless it may be.
+    Raises UsageError for a time that is past. What `begins` may be past, and a day alone.
     """
     from gitbot.calendar import time_in_full  # noqa: PLC0415 - keeps --help quick
 
-    seconds = read_time(option, text, zone, now=now)
+    seconds = read_time(option, text, zone, now=now, day_begins=begins)
     full = time_in_full(seconds, zone, now=now)
-    if seconds <= now and not past:
+    if seconds <= now and not begins:
         raise UsageError(
             f"{option}: found {text!r}, which is past: {full}",
             hint="give a later one, such as: in 10m",

@@ -47,7 +47,11 @@ from gitbot.workflows.core.judged_plan import (
     stopped_folders,
 )
 from gitbot.workflows.core.revision import Revision
-from gitbot.workflows.core.window_standing import standing_words
+from gitbot.workflows.core.window_standing import (
+    WindowStanding,
+    standing_words,
+    window_standings,
+)
 
 
 def check(
@@ -147,10 +151,10 @@ def _with_openings(
 ) -> JudgedPlan:
     """With the openings of the year ahead, and what a change does to them."""
     now = evidence.now
-    new = _openings(revision.intents, revision, now)
+    new = _openings(revision.intents, revision, evidence)
     old = new
     if before is not None and _windows_of(before) != _windows_of(revision.intents):
-        old = _openings(before, revision, now)
+        old = _openings(before, revision, evidence)
     year = YearAhead(
         start=now,
         end=now + _YEAR,
@@ -169,8 +173,17 @@ def _with_openings(
     return replace(made, diff=diff)
 
 
-def _openings(intents: IntentSet, revision: Revision, now: int) -> tuple[Appointment, ...]:
-    return Agenda(intents=intents, zone=revision.zone).events(after=now, before=now + _YEAR)
+def _openings(
+    intents: IntentSet, revision: Revision, evidence: PlanningInputs
+) -> tuple[Appointment, ...]:
+    """Of the year ahead, without windows that have no schedule and whose drain has ended."""
+    now = evidence.now
+    standings = window_standings(replace(revision, intents=intents), evidence.past, now=now)
+    ended = {name for name, standing in standings.items() if standing in _ENDED}
+    events = Agenda(intents=intents, zone=revision.zone).events(after=now, before=now + _YEAR)
+    return tuple(
+        event for event in events if event.id or event.kind != "window" or event.name not in ended
+    )
 
 
 def _windows_of(intents: IntentSet) -> list[str]:
@@ -178,6 +191,7 @@ def _windows_of(intents: IntentSet) -> list[str]:
 
 
 _WINDOWS = ("FreezeWindow", "MaintenanceWindow")
+_ENDED = (WindowStanding.CANCELLED, WindowStanding.RETURNED)
 _YEAR = 366 * 86_400
 MOST_WINDOWS = 50
 

@@ -138,3 +138,17 @@ def test_labels_choose_intents() -> None:
     assert [line.split(":")[0] for line in events(labelled, WINDOW, labels=team)] == [
         "request b/free"
     ]
+
+
+def test_the_next_opening_follows_one_that_a_person_cancelled() -> None:
+    agenda = Agenda(
+        intents=intents_of(WINDOW),
+        zone="Europe/Madrid",
+        cancelled=("drain/firmware/20261206T210000Z",),
+    )
+    shown = [said(event) for event in agenda.upcoming(now=AFTER)]
+    assert [line.partition(";")[0] for line in shown] == [
+        FIRST.partition(";")[0],
+        "window firmware: Sun 7 Feb 2027 22:00-02:00 Europe/Madrid, in 68 days",
+    ]
+    assert ["; cancelled: by a person; " in line for line in shown] == [True, False]

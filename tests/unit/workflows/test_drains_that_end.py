@@ -10,6 +10,7 @@ from gitbot.kubernetes.objects import at
 from gitbot.model.text.instants import parse_instant
 from gitbot.workflows.apply import cancel
 from gitbot.workflows.ask import listing, status
+from gitbot.workflows.check import publish
 from gitbot.workflows.check.scope import PlanningInputs
 from gitbot.workflows.check.single_subject import check_one, judge_vm
 from gitbot.workflows.current_state import read_current_state
@@ -145,6 +146,10 @@ def test_the_file_of_a_drain_that_has_ended_is_tidied_away(mode: str) -> None:
     assert FILE in files(story)
     propose(story.shell)
     tidy = next(pull for pull in story.pulls() if pull.branch.endswith("/tidy"))
+    checked = publish(story.shell, number=tidy.number).check.diff
+    assert checked is not None
+    assert checked.year is not None
+    assert (checked.verdict, checked.year.after) == ("nothing to do", ())
     story.merge(tidy.number)
     where = story.where()
     reconcile(story.shell)
