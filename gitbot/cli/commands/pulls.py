@@ -75,7 +75,11 @@ def merge(number: int, anyway: bool) -> int:
             raise UsageError(f"a merge of pull request {number} approves nothing yet", hint=first)
         waits = _waits_for(workspace, pull)
         then = _after_merge(workspace, pull)
+        newer = _came_after_plan(workspace, pull)
         merged = forge.merge_pull(number, method=MergeMethod.MERGE, expected_head=pull.head)
+    if newer:
+        came = f"{', '.join(newer)} came after the plan that was approved"
+        say(f"{came}: apply holds the moves that would break it", err=True)
     if waits:
         say(f"{_line(merged)}\n{waits}: nothing of it starts before; next: {_as_owner(number)}")
         return 0
@@ -154,6 +158,14 @@ def _after_merge(workspace: Workspace, pull: PullRequest) -> str:
     ledger = workspace.ledger.read()
     found = {after_merge(shell, ledger, pull) for shell in _concerned(workspace, pull)}
     return max(found, default="")  # reconcile applies, too
+
+
+def _came_after_plan(workspace: Workspace, pull: PullRequest) -> tuple[str, ...]:
+    from gitbot.workflows.author import came_after_plan  # noqa: PLC0415 - keeps --help quick
+
+    ledger = workspace.ledger.read()
+    shells = _concerned(workspace, pull)
+    return tuple(name for shell in shells for name in came_after_plan(shell, ledger, pull))
 
 
 def _waits_for(workspace: Workspace, pull: PullRequest) -> str:

@@ -20,13 +20,19 @@ from gitbot.workflows.author.run import (
     open_new,
     with_free_name,
 )
-from gitbot.workflows.pulls.next_step import after_merge, check_first, next_step
+from gitbot.workflows.pulls.next_step import (
+    after_merge,
+    came_after_plan,
+    check_first,
+    next_step,
+)
 
 __all__ = [
     "NewIntent",
     "Pinned",
     "after_merge",
     "asked_already",
+    "came_after_plan",
     "check_first",
     "check_new",
     "healing_of_terms",

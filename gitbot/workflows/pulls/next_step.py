@@ -52,6 +52,23 @@ def after_merge(shell: RunContext, ledger: Ledger, pull: PullRequest) -> str:
     return "gitbot apply" if once else "gitbot reconcile"
 
 
+def came_after_plan(shell: RunContext, ledger: Ledger, pull: PullRequest) -> tuple[str, ...]:
+    """Rules and freezes of the base branch that the plan on a pull request does not know."""
+    shown = ledger.shown(pull.number, cluster=shell.cluster_name)
+    if not shown or shown[-1].head != pull.head or not shown[-1].digest:
+        return ()
+    try:
+        known = shell.read_base(shown[-1].shown.base).intents.digests
+        newer = shell.read_base(base_head(shell)).intents
+    except (InvalidInput, RepositoryError, UsageError):  # `check` and `apply` say what is wrong
+        return ()
+    return tuple(
+        f"{item.ref.kind} {item.ref.name}"
+        for item in newer.intents
+        if item.ref.kind not in _MOVING and known.get(item.ref.id) != item.spec_digest
+    )
+
+
 def _happens_once(intent: Intent) -> bool:
     spec = intent.spec
     if isinstance(spec, MaintenanceWindowSpec):

@@ -61,6 +61,20 @@ def test_merge_names_the_command_that_acts(desk: Desk) -> None:
     assert rule.endswith("; next: gitbot reconcile\n"), rule
 
 
+def test_merge_names_the_rule_that_came_after_the_plan(desk: Desk) -> None:
+    desk.gitbot("move", "jumpbox", "--away")
+    desk.gitbot("check", "--pull-request", "1", "--publish")
+    desk.gitbot("keep-apart", *DATABASES)
+    rule = desk.gitbot("merge", "2")
+    assert rule.err == "", rule
+    late = desk.gitbot("merge", "1")
+    assert re.fullmatch(
+        r"ZoneAntiAffinity \S+ came after the plan that was approved: "
+        r"apply holds the moves that would break it\n",
+        late.err,
+    ), late
+
+
 def test_a_snapshot_is_never_from_the_future_of_its_own_command(desk: Desk) -> None:
     desk.loop.cluster.advance(5)  # the cluster is read after the command has begun
     line = next(line for line in desk.gitbot("plan").out.splitlines() if "snapshot" in line)

@@ -138,7 +138,9 @@ def test_a_freeze_that_is_there_already_is_not_written_twice(desk: Desk) -> None
 def test_a_freeze_begins_at_the_midnight_of_a_day_alone(desk: Desk) -> None:
     made = desk.gitbot("freeze", "--from", "2030-12-24", "--until", "2031-01-07 06:00")
     assert made.code == 0, made.text
-    assert "--from 2030-12-24: Tue 2030-12-24 00:00 Europe/Madrid (2030-12-23T23:00:00Z)" in made.text
+    assert (
+        "--from 2030-12-24: Tue 2030-12-24 00:00 Europe/Madrid (2030-12-23T23:00:00Z)" in made.text
+    )
     refused = desk.gitbot("freeze", "--from", "2030-12-32", "--until", "2031-01-07 06:00")
     assert refused.code == 2
     assert "--from: found '2030-12-32', expected a date that exists" in refused.text
