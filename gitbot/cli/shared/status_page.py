@@ -12,6 +12,7 @@ from gitbot.reports import Paint, Style, escape
 
 if TYPE_CHECKING:
     from gitbot.ports.forge import PullRequest
+    from gitbot.workflows.approval.known_requests import NotPlanned
     from gitbot.workflows.ask import (
         NextOpening,
         NodeStatus,
@@ -93,8 +94,9 @@ def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:
 
 
 def _requests(result: StatusResult, section: str) -> list[str]:
+    wishes = {str(wish.request): wish for wish in result.not_planned if section != "ended"}
     chosen = (item for item in result.requests if item.section == section)
-    lines = (line for item in chosen for line in _request(item))
+    lines = (line for item in chosen for line in _request(item, wishes.get(str(item.record.id))))
     return _titled(section.capitalize(), lines)
 
 
@@ -123,7 +125,8 @@ def _then(command: str) -> str:
     return f"; next: {command}" if command else ""
 
 
-def _request(item: RequestStatus) -> Iterator[str]:
+def _request(item: RequestStatus, wish: NotPlanned | None) -> Iterator[str]:
+    """Its moves; then why there is no new plan, if it needs one."""
     why = f": {item.record.cancelled}" if item.record.cancelled and not item.moves else ""
     yield f"{item.record.id}: {item.record.outcome}{why}"
     for move in item.moves:
@@ -133,8 +136,11 @@ def _request(item: RequestStatus) -> Iterator[str]:
         reason = move.waits or record.reason
         until = f" until {format_instant(move.until)}" if move.until else ""
         yield f"{words}: {reason}{until}" if reason else words
-    if item.next_command:
-        yield f"  next: {item.next_command}"
+    if wish is not None:
+        yield f"  {wish.reason}"
+    then = item.next_command or (wish.next_command if wish is not None else "")
+    if then:
+        yield f"  next: {then}"
 
 
 def _owners(result: StatusResult) -> Iterator[str]:
@@ -149,9 +155,12 @@ def _not_applied(result: StatusResult) -> Iterator[str]:
 
 
 def _not_planned(result: StatusResult) -> tuple[list[str], list[str]]:
-    """The lines of broken rules, and those of requests."""
+    """The lines of broken rules, and those of requests; one that goes on has its own section."""
     found: tuple[list[str], list[str]] = ([], [])
+    listed = {str(item.record.id) for item in result.requests if item.section != "ended"}
     for wish in result.not_planned:
+        if str(wish.request) in listed:
+            continue
         name, request = str(wish.request), wish.request
         if heals := isinstance(request, HealId):
             name = "/".join(filter(None, (request.kind, request.namespace, request.name)))

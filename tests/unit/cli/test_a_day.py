@@ -75,6 +75,21 @@ def test_merge_names_the_rule_that_came_after_the_plan(desk: Desk) -> None:
     ), late
 
 
+def test_status_lists_a_held_drain_once_with_why_it_has_no_new_plan(desk: Desk) -> None:
+    asked(desk, "drain", "kni-worker4", "--cordon")
+    asked(desk, "keep-apart", *DATABASES, "--nodes")
+    desk.gitbot("apply", "--max-runtime", "1")
+    shown = desk.gitbot("status").out
+    held = shown.partition("Held:\n")[2].partition("\n\n")[0].splitlines()
+    assert [line.partition(":")[0].partition("/")[0] for line in held] == [
+        "drain",
+        "  1 customapp",
+        "  no plan exists",
+        "  next",
+    ]
+    assert "Merged, without a plan" not in shown
+
+
 def test_a_snapshot_is_never_from_the_future_of_its_own_command(desk: Desk) -> None:
     desk.loop.cluster.advance(5)  # the cluster is read after the command has begun
     line = next(line for line in desk.gitbot("plan").out.splitlines() if "snapshot" in line)
