@@ -52,7 +52,7 @@ $(VENV)/.bench: requirements/bench.txt $(VENV)/.development
 demo: $(VENV)/.runtime ## Show the whole loop on an embedded cluster and a local forge
 	@$(PY) -m gitbot demo
 
-test: $(VENV)/.development ## Run the checks and tests (TIERS=fast|slow|all, REQUIRE=all makes a skip fail)
+test: $(VENV)/.development ## Run the checks and tests (TIERS=fast|slow|deep|all, REQUIRE=all makes a skip fail)
 	@$(PY) -m tests.tiers --tiers "$(TIERS)" --require "$(REQUIRE)"
 
 coverage: $(VENV)/.development ## Run the fast tests, count what they reach, and fail below the bound

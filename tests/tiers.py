@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 MANY = min(os.cpu_count() or 1, 8) + 1
 """Workers of the tiers that compute: some of their tests wait for programs that they start."""
-APART = ("slow", "field", "oracle", "controlplane", "forge", "browser", "long")
+APART = ("slow", "deep", "field", "oracle", "controlplane", "forge", "browser", "long")
 DATA = "{data}"  # stands for what --data says
 REASON = 12  # lines of a failure that the last lines repeat
 FAST = " and ".join(f"not {marker}" for marker in APART)
@@ -111,6 +111,10 @@ TIERS = (
     Tier(
         name="slow",
         commands=(pytest("-m", "slow", "--timeout=1800", "--durations=25", workers=MANY),),
+    ),
+    Tier(
+        name="deep",  # what tier slow leaves to the night
+        commands=(pytest("-m", "deep", "--timeout=1800", workers=MANY),),
     ),
     Tier(name="field", commands=(pytest("-m", "field", "tests/field", workers=MANY),)),
     Tier(

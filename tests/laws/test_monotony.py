@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests.depth import some_at_merge
 from tests.doubles.problems import ZONE, node
 from tests.laws.mornings import Morning, morning
 from tests.laws.mornings_remedies import answered
@@ -77,8 +78,7 @@ def test_no_plan_gets_worse() -> None:
     assert [line for seed in (3, 30) for line in worse(seed)] == []
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("first", range(0, 70, 10))
+@pytest.mark.parametrize("first", some_at_merge(range(0, 70, 10), 3))
 def test_no_plan_of_many_mornings_gets_worse(first: int) -> None:
     assert [line for seed in range(first, first + 10) for line in worse(seed)] == []

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from gitbot.planner.search import budget
+from tests.depth import some_at_merge
 from tests.doubles.problems import HOSTNAME, ZONE, node, vm
 from tests.laws.mornings import API, Morning, morning
 from tests.laws.mornings_checker import Answer, faults
@@ -147,16 +148,14 @@ def wide(seeds: Iterable[int]) -> list[tuple[int, str]]:
     return [(seed, fault) for seed in seeds for fault in faults(wide_morning(seed))]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("first", range(0, 500, 25))
+@pytest.mark.parametrize("first", some_at_merge(range(0, 500, 25), 10))
 def test_no_plan_of_many_wide_mornings_has_a_fault(first: int) -> None:
     assert wide(range(first, first + 25)) == []
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("first", range(0, 2_000, 25))
+@pytest.mark.parametrize("first", some_at_merge(range(0, 2_000, 25), 40))
 def test_no_plan_of_many_mornings_has_a_fault(first: int) -> None:
     assert found(range(first, first + 25)) == []
 

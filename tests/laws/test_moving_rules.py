@@ -27,6 +27,7 @@ from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.scheduling import SpreadConstraint
 from gitbot.model.plan.constraint import Occupancy, RuleConstraint
 from gitbot.model.plan.problem import Pin
+from tests.depth import some_at_merge
 from tests.laws.tiny import problem_of, tiny
 from tests.unit.constraints.builders import (
     HOSTNAME,
@@ -164,9 +165,8 @@ def asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rule_tracker, "breaches_by_key", remembered)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("asked_once")
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", some_at_merge(range(PARTS), 2))
 @pytest.mark.parametrize("kind", ["near", "several"])
 def test_they_refuse_them_in_many_more_states_of_company(kind: str, part: int) -> None:
     assert_refused_alike(kind, random.Random(f"many/{kind}/{part}"), MANY_STATES // PARTS)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.depth import some_at_merge
 from tests.laws.tiny import Tiny, tiny
 from tests.laws.tiny_scarce import scarce
 from tests.laws.tiny_verdict import shortfall
@@ -11,16 +12,14 @@ from tests.laws.tiny_verdict import shortfall
 FIRST = 1_000_000
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(FIRST, FIRST + 10_000, 1_000))
+@pytest.mark.parametrize("first", some_at_merge(range(FIRST, FIRST + 10_000, 1_000), 4))
 def test_no_plan_is_better_where_any_vm_may_move(
     first: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _worse(range(first, first + 1_000), tiny, capsys) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(FIRST, FIRST + 2_000, 200))
+@pytest.mark.parametrize("first", some_at_merge(range(FIRST, FIRST + 2_000, 200), 4))
 def test_no_plan_is_better_where_room_is_scarce(
     first: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
