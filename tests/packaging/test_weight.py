@@ -15,12 +15,12 @@ ROOMS = {
     "adapters": 11_348,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_069,
+    "cli": 10_082,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,
     "execution": 3_811,
-    "intents": 6_222,
+    "intents": 6_231,
     "kubernetes": 538,
     "kubevirt": 3_515,
     "model": 3_910,
@@ -35,7 +35,7 @@ ROOMS = {
     "simulation": 8_913,
     "snapshot": 2_778,
     "wiring": 1_290,
-    "workflows": 18_386,
+    "workflows": 18_425,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

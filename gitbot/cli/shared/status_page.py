@@ -12,11 +12,11 @@ from gitbot.reports import Paint, Style, escape
 
 if TYPE_CHECKING:
     from gitbot.ports.forge import PullRequest
-    from gitbot.workflows.approval.known_requests import NotPlanned
     from gitbot.workflows.ask import (
         NextOpening,
         NodeStatus,
         NotedObject,
+        NotPlanned,
         RequestStatus,
         StatusResult,
     )

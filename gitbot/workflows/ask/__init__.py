@@ -9,6 +9,7 @@ Kubernetes Events. `cluster_checks`, `repository_checks` and
 
 from __future__ import annotations
 
+from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.ask.calendar_document import calendar_document
 from gitbot.workflows.ask.dashboard import write_dashboard
 from gitbot.workflows.ask.doctor import Questions, cluster_checks, repository_checks, rights_checks
@@ -45,6 +46,7 @@ __all__ = [
     "Listing",
     "NextOpening",
     "NodeStatus",
+    "NotPlanned",
     "NotedObject",
     "Query",
     "Questions",
