@@ -1,4 +1,4 @@
-"""Webhooks: notices as signed JSON over HTTP, in a few seconds or not at all."""
+"""Webhooks: notices as signed JSON over HTTP, or as text through apprise, in a few seconds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from http.client import HTTPException
 
+from gitbot.adapters.apprise_targets import send_text
 from gitbot.adapters.one_address import opener
 from gitbot.errors import NoticeError
 from gitbot.ports.clock import Clock
@@ -43,13 +44,17 @@ class Webhooks:
         self._rests.pop(name, None)
 
     @staticmethod
-    def post(name: str, key: str, body: bytes) -> int:
-        """Send now, rest or not; the HTTP status of the answer. Raises NoticeError."""
+    def post(name: str, key: str, body: bytes) -> str:
+        """Send now, rest or not; what was answered, in words. Raises NoticeError."""
         variable = f"{PREFIX}{name.upper().replace('-', '_')}"
         url, secret = os.environ.get(f"{variable}_URL", ""), os.environ.get(f"{variable}_KEY", "")
+        if not url:
+            raise NoticeError(f"webhook {name}: {variable}_URL is not set")
         if not url.startswith(("http://", "https://")):
-            found = "is not an http address" if url else "is not set"
-            raise NoticeError(f"webhook {name}: {variable}_URL {found}")
+            why = send_text(url, body)
+            if why:
+                raise NoticeError(f"webhook {name}: {variable}_URL {why}")
+            return "sent"
         headers = {"Content-Type": "application/json", "User-Agent": "gitbot"}
         headers["Idempotency-Key"] = key
         if secret:
@@ -58,7 +63,7 @@ class Webhooks:
         try:
             request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310 - checked above
             with opener().open(request, timeout=SECONDS) as answer:
-                return int(answer.status)
+                return f"answer {answer.status}"
         except urllib.error.HTTPError as error:
             raise NoticeError(f"webhook {name}: answer {error.code}") from error
         except (OSError, ValueError, HTTPException) as error:

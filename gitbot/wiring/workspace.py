@@ -255,8 +255,8 @@ def ledger_here(root: Path) -> str:
     return ledger_name(forge_here(root)[0].remote)
 
 
-def post_notice(webhook: str, key: str, body: bytes) -> int:
-    """The HTTP status of a webhook's answer. Raises NoticeError."""
+def post_notice(webhook: str, key: str, body: bytes) -> str:
+    """What a webhook answered, in words. Raises NoticeError."""
     return Webhooks.post(webhook, key, body)
 
 

@@ -42,10 +42,10 @@ def test(cluster: str) -> int:
     failed = False
     for hook in settings.notify:
         try:
-            status = post_notice(hook.name, key, sorted_bytes(notice))
+            answer = post_notice(hook.name, key, sorted_bytes(notice))
         except NoticeError as error:
             failed = True
             say(str(error))
         else:
-            say(f"webhook {hook.name}: answer {status}")
+            say(f"webhook {hook.name}: {answer}")
     return int(failed)
