@@ -38,8 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 LONGEST = (
-    "test_forty_plans", "test_story[rack]", "test_two_thousand_schedules", "test_the_tutorial",
-    "test_the_readme", "test_from_a_request_to_the_return_of_the_last_vm",
+    "test_plans_drawn_by_a_seed[20]", "test_story[rack]", "test_two_thousand_schedules",
+    "test_the_tutorial", "test_the_readme", "test_from_a_request_to_the_return_of_the_last_vm",
     "test_the_page_as_it_stands", "test_an_apps_pull_request_is_planned_shown_merged_and_applied",
 )  # fmt: skip
 

@@ -131,7 +131,11 @@ TIERS = (
     ),
     Tier(
         name="controlplane",
-        commands=(pytest("-m", "controlplane", "--durations=12"),),
+        commands=(
+            pytest(
+                "-m", "controlplane", "tests/controlplane", "tests/contracts", "--durations=12"
+            ),
+        ),
         missing=build.missing,
         prepare=(
             (sys.executable, "-m", "tests.controlplane.build", *build.COMPONENTS, *PROGRAMS),

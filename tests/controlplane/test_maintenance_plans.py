@@ -25,13 +25,12 @@ from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import eventually
 
 pytestmark = [
-    pytest.mark.controlplane,
     pytest.mark.timeout(1800),
     pytest.mark.usefixtures("own_pace"),
     pytest.mark.xdist_group("plans"),  # longer than all the others together: on a plane of its own
 ]
 
-SEED, PLANS, AT_ONCE = 2036, 40, 10
+SEED, AT_ONCE = 2036, 10
 PATIENCE = 300.0  # seconds until 600 pods run, on a machine that is busy
 TRIES = 3  # requests for VMs of a node until one has a plan
 DRAINS = 0.6  # the share of plans that empty a node; the others move some of its VMs
@@ -92,12 +91,13 @@ def crowd(
 
 @dataclass(kw_only=True)
 class Campaign:
-    """Rounds of plans, AT_ONCE at once, until there were PLANS, and what was observed."""
+    """Rounds of plans, AT_ONCE at once, until there were `wanted`, and what was observed."""
 
     crowd: Crowd
     loop: LiveLoop
     admin: Connection
     dice: random.Random
+    wanted: int
     plans: int = 0
     windows: list[str] = field(default_factory=list)  # the files of this round
     states: Counter[str] = field(default_factory=Counter)  # how moves ended
@@ -112,7 +112,7 @@ class Campaign:
         drains = [node for node in nodes if self.dice.random() < DRAINS]
         self._cordon(drains, unschedulable=True)
         for node in nodes:
-            if self.plans >= PLANS:
+            if self.plans >= self.wanted:
                 break
             if node in drains:
                 self._drain(f"r{number}-{node}", node)
@@ -169,8 +169,21 @@ class Campaign:
             self.admin.request("PATCH", f"/api/v1/nodes/{node}", body, content_type=MERGE_PATCH)
 
 
-def test_forty_plans(
-    admin: Connection, crowd: Crowd, gitbot_kubeconfig: Path, plane: ControlPlane, tmp_path: Path
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(20, marks=pytest.mark.controlplane),
+        pytest.param(40, marks=pytest.mark.long),
+    ],
+)
+def test_plans_drawn_by_a_seed(
+    wanted: int,
+    admin: Connection,
+    crowd: Crowd,
+    gitbot_kubeconfig: Path,
+    *,
+    plane: ControlPlane,
+    tmp_path: Path,
 ) -> None:
     loop = LiveLoop(
         tmp_path,
@@ -179,11 +192,13 @@ def test_forty_plans(
         configuration=CONFIGURATION.replace("CLUSTER", plane.context),
     )
     loop.push({**crowd.intents()})
-    campaign = Campaign(crowd=crowd, loop=loop, admin=admin, dice=random.Random(SEED))
+    campaign = Campaign(
+        crowd=crowd, loop=loop, admin=admin, dice=random.Random(SEED), wanted=wanted
+    )
     specs = specs_of(admin, crowd.namespace)
     with Journal(admin) as journal:
         number = 0
-        while campaign.plans < PLANS:
+        while campaign.plans < wanted:
             campaign.round(number := number + 1)
             gc.freeze()  # what the journal has heard stays: the cycle collector need not look at it
         journal.quiet()
@@ -212,7 +227,7 @@ def test_forty_plans(
     ] == []
     counts = {"succeeded": landings, "withdrawn": len(replaced), "obsolete": len(moved)}
     assert campaign.states == Counter(counts)
-    assert moves > 3 * PLANS
+    assert moves > 3 * wanted
     assert specs_of(admin, crowd.namespace) == specs
 
 

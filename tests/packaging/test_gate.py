@@ -42,6 +42,19 @@ def test_without_it_the_same_tests_run() -> None:
     assert rest == (*plain, f"--ignore={folder}")
 
 
+def test_no_test_of_a_tier_is_outside_its_folders() -> None:
+    texts = {
+        path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+        for path in (ROOT / "tests").rglob("*.py")
+    }
+    for tier in TIERS:
+        for command in tier.commands:
+            folders = tuple(word for word in command if word.startswith("tests/"))
+            used = [path for path, text in texts.items() if f"mark.{tier.name}" in text]
+            assert not folders or used
+            assert [path for path in used if folders and not path.startswith(folders)] == []
+
+
 def test_no_other_tier_changes() -> None:
     for tier in TIERS:
         if tier is not FAST:
