@@ -23,7 +23,13 @@ from tests.doubles.github.state import JSON, Job, Repository, WorkflowRun
 ACT = Path(sys.executable).with_name("act")
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-STAND_INS = {"actions/checkout": "checkout", "actions/upload-artifact": "upload"}
+STAND_INS = {
+    "actions/checkout": "checkout",
+    "actions/deploy-pages": "publish",
+    "actions/download-artifact": "publish",
+    "actions/upload-artifact": "upload",
+    "actions/upload-pages-artifact": "publish",
+}
 PATIENCE = 300  # real seconds for one job
 _GRACE = 7.5  # real seconds between SIGINT and SIGTERM, as GitHub's runner gives them
 _OUTCOME = "note-what-came-out"

@@ -12,10 +12,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 11_394,
+    "adapters": 11_406,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_082,
+    "cli": 10_088,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,

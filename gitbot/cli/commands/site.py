@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 @click.command("site")
 @click.option("--out", required=True, metavar="DIR", help="The folder to write; made if needed.")
+@click.option("--all-clusters", is_flag=True, help="Link the pages that other runs write, too.")
 @running_options
-def site(*, where: dict[str, str], out: str) -> int:
+def site(*, where: dict[str, str], out: str, all_clusters: bool) -> int:
     """Write what `status`, `get`, `calendar` and `ledger` say as pages that need no script.
 
     DIR/index.html lists all clusters, DIR/CLUSTER/ has the pages of one: status, map, rules,
-    calendar and history, each with its document as JSON. Run it again for each cluster. Only files
-    that changed are written, and none is removed. The pages name nodes, VMs and people: publish
+    calendar and history, each with its document as JSON. Run it again for each cluster; if each run
+    has its own DIR, as in CI, give --all-clusters, and put the folders together. Only files that
+    changed are written, and none is removed. The pages name nodes, VMs and people: publish
     them only where all that may be read. Exit codes as of `status`.
     """
     from gitbot.reports.site import fleet_files, site_files  # noqa: PLC0415 - jinja2 only where used
@@ -39,7 +41,11 @@ def site(*, where: dict[str, str], out: str) -> int:
         shell.onlooker.begins("writing the pages")
         name = shell.cluster_name
         changed = _write(folder / name, site_files(documents, templates=templates))
-        there = [each for each in shell.clusters if (folder / each / "index.html").is_file()]
+        there = [
+            each
+            for each in shell.clusters
+            if all_clusters or (folder / each / "index.html").is_file()
+        ]
         changed += _write(folder, fleet_files(documents.clusters, there, templates=templates))
     say(f"{folder / name / 'index.html'}: {counted(changed, 'file')} written")
     if documents.status.not_read or stale:

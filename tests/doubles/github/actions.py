@@ -91,7 +91,7 @@ class Actions:
             name=fill(written.get("name", key), context),
             needs=[needs] if isinstance(needs, str) else needs,
             matrix=matrix,
-            environment=fill(written.get("environment", ""), context),
+            environment=fill(_name_of(written.get("environment", "")), context),
             permissions=rights if run.trusted else dict.fromkeys(rights, "read"),
             group=fill(written.get("concurrency", {}).get("group", ""), context).lower(),
             created=self._github.clock.now(),
@@ -220,3 +220,8 @@ def _typed(inputs: JSON, file: WorkflowFile) -> JSON:
         name: str(value).lower() == "true" if declared[name].get("type") == "boolean" else value
         for name, value in inputs.items()
     }
+
+
+def _name_of(environment: str | JSON) -> str:
+    """GitHub takes the name alone, or a mapping that has an address beside it."""
+    return environment if isinstance(environment, str) else str(environment["name"])

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +48,26 @@ def test_another_base_branch_is_the_one_that_everything_acts_on() -> None:
         assert "origin/main" not in text
 
 
-def test_there_are_five() -> None:
+def test_there_are_five_and_pages_only_for_who_asks() -> None:
     assert sorted(FILES) == [f".github/workflows/{name}.yml" for name in NAMES]
+    asked = workflow_files(
+        ShippedTexts().workflows(), replace(CHOICES, site="yes"), cluster="iberia"
+    )
+    (site,) = asked.keys() - FILES.keys()
+    assert site == ".github/workflows/site.yml"
+    (value,) = read_kubernetes_yaml(asked[site].encode(), site)
+    write, publish = value["jobs"]["write"], value["jobs"]["publish"]
+    assert set(write["permissions"].values()) == {"read"}
+    assert publish["permissions"] == {"id-token": "write", "pages": "write"}
+    assert "secrets." not in str(publish)
+    assert not any("run" in step for job in (write, publish) for step in job["steps"])
+    assert re.findall(r"\buses: (?!\S+@[0-9a-f]{40}\b)", asked[site]) == []
+    assert not re.search(r"\b(OWNER|0{40}|BRANCH|CLUSTER|RUNNER)\b", asked[site])
+
+
+def test_pages_are_yes_or_no() -> None:
+    (problem,) = SETUP.problems({**asdict(CHOICES), "site": "perhaps"})
+    assert problem == ("site", "found the site 'perhaps', expected yes or no")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitbot.simulation.http import Runner, write_kubeconfig
-from tests.doubles.intents import REQUEST, RULE
+from tests.doubles.intents import CONFIGURATION, REQUEST, RULE
 from tests.unit.cli.desk import Desk, at_desk, merge
 
 
@@ -40,6 +40,19 @@ def test_the_pages_show_what_the_commands_say(desk: Desk, tmp_path: Path) -> Non
     assert {line["node"] for line in places["nodes"]} == {item["name"] for item in nodes}
     assert sum(len(line["vms"]) for line in places["nodes"]) == 4
     assert f'href="{desk.loop.cluster.name}/index.html"' in (out / "index.html").read_text()
+
+
+def test_pages_of_other_runs_are_linked_where_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = CONFIGURATION.replace("  proposals", "  - name: other\n    timeZone: UTC\n  proposals")
+    with at_desk(tmp_path, monkeypatch, two) as desk:
+        for words, linked in (((), False), (("--all-clusters",), True)):
+            out = tmp_path / f"site-{linked}"
+            desk.gitbot("site", "--out", str(out), "--cluster", "iberia", *words)
+            page = (out / "index.html").read_text()
+            assert 'href="iberia/index.html"' in page
+            assert ('href="other/index.html"' in page) is linked
 
 
 def test_moves_are_on_the_page_of_the_past(desk: Desk, tmp_path: Path) -> None:

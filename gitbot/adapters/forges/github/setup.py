@@ -30,6 +30,7 @@ The jobs that reach the cluster read the secret `GITBOT_KUBECONFIG` of the envir
 `gitbot-CLUSTER`. `gitbot doctor` says what is missing, and how to put it right.
 """
 FOLDER = ".github/workflows"
+_SITE = "site.yml"  # it makes public what is in a cluster: only where a person asks for it
 _ACTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[0-9a-f]{40}")
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 _RUNNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(,[A-Za-z0-9][A-Za-z0-9._-]*)*")
@@ -40,13 +41,15 @@ class GitHubChoices:
     """A person's choices for GitHub.
 
     `repository` is OWNER/NAME of the intents, `action` OWNER/NAME@COMMIT of a gitbot repository,
-    `runs_on` one label, or several with commas, for the jobs that reach the cluster.
+    `runs_on` one label, or several with commas, for the jobs that reach the cluster. `site` is yes
+    or no: whether a workflow publishes the pages of `gitbot site`.
     """
 
     repository: str
     action: str
     runs_on: str = "ubuntu-latest"
     base_branch: str = "main"
+    site: str = "no"
 
 
 def _problems(choices: GitHubChoices) -> Iterator[tuple[str, str]]:
@@ -70,6 +73,8 @@ def _problems(choices: GitHubChoices) -> Iterator[tuple[str, str]]:
             "base_branch",
             f"found the branch {choices.base_branch!r}, expected a name such as main",
         )
+    if choices.site not in ("yes", "no"):
+        yield "site", f"found the site {choices.site!r}, expected yes or no"
 
 
 def workflow_files(
@@ -87,6 +92,7 @@ def workflow_files(
     return {
         f"{FOLDER}/{file}": pattern.sub(lambda found: words[found.group()], text)
         for file, text in templates.items()
+        if file != _SITE or choices.site == "yes"
     }
 
 
@@ -125,6 +131,12 @@ SETUP = ForgeSetup(
             default="main",
             metavar="NAME",
             help="the protected branch that the workflows act on.",
+        ),
+        InitOption(
+            name="site",
+            default="no",
+            metavar="yes|no",
+            help="write site.yml too: status, map, history on GitHub Pages, for all readers.",
         ),
     ),
     problems=lambda given: _problems(GitHubChoices(**given)),
