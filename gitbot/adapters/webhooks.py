@@ -51,7 +51,7 @@ class Webhooks:
         if not url:
             raise NoticeError(f"webhook {name}: {variable}_URL is not set")
         if not url.startswith(("http://", "https://")):
-            why = send_text(url, body)
+            why = send_text(url, body)  # mail and chats: apprise knows their protocols
             if why:
                 raise NoticeError(f"webhook {name}: {variable}_URL {why}")
             return "sent"

@@ -15,7 +15,7 @@ ROOMS = {
     "adapters": 11_406,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_088,
+    "cli": 10_090,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,

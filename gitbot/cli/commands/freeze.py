@@ -13,7 +13,9 @@ from gitbot.model.text.names import words_as_name
 
 
 @click.command("freeze")
-@click.option("--from", "begin", metavar="TIME", help="When it begins: 2026-12-24; now.")
+@click.option(
+    "--from", "begin", metavar="TIME", help="When it begins: Fri 18:00, 2026-12-24; default: now."
+)
 @click.option("--until", metavar="TIME", required=True, help="When it ends: Fri 18:00, in 3d.")
 @click.option("-n", "--namespace", "spaces", multiple=True, metavar="NAME", help="Only there.")
 @click.option("-l", "--selector", "labels", metavar="SELECTOR", help="Only VMs with these labels.")

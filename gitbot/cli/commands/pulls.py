@@ -78,8 +78,8 @@ def merge(number: int, anyway: bool) -> int:
         newer = _came_after_plan(workspace, pull)
         merged = forge.merge_pull(number, method=MergeMethod.MERGE, expected_head=pull.head)
     if newer:
-        came = f"{', '.join(newer)} came after the plan that was approved"
-        say(f"{came}: apply holds the moves that would break it", err=True)
+        came = f"{', '.join(newer)} came after the approved plan"
+        say(f"{came}: apply holds the moves that are forbidden now", err=True)
     if waits:
         say(f"{_line(merged)}\n{waits}: nothing of it starts before; next: {_as_owner(number)}")
         return 0

@@ -69,8 +69,8 @@ def test_merge_names_the_rule_that_came_after_the_plan(desk: Desk) -> None:
     assert rule.err == "", rule
     late = desk.gitbot("merge", "1")
     assert re.fullmatch(
-        r"ZoneAntiAffinity \S+ came after the plan that was approved: "
-        r"apply holds the moves that would break it\n",
+        r"ZoneAntiAffinity \S+ came after the approved plan: "
+        r"apply holds the moves that are forbidden now\n",
         late.err,
     ), late
 
