@@ -7,6 +7,7 @@ from typing import Any
 
 from gitbot.adapters.forges.gitea.api import GiteaApi
 from gitbot.adapters.forges.gitea.rights import Rights
+from gitbot.adapters.forges.rest.base_check import base_check
 from gitbot.adapters.forges.rest.clock_check import clock_check
 from gitbot.adapters.forges.rest.refusals import RestRefusal
 from gitbot.adapters.forges.rest.signatures import signatures, verification
@@ -85,14 +86,7 @@ def _reviews(rights: Rights) -> Iterable[Check]:
 
 def _base(rights: Rights) -> Iterable[Check]:
     branch = rights.base()
-    if not branch.get("protected"):
-        fix = (
-            f"protect {rights.branch}: configuration, policies and intents are believed from there"
-        )
-        message = f"{rights.branch} is not protected: who may write, may push to it"
-        yield failed("forge/base", message, fix)
-    elif branch.get("user_can_push"):
-        fix = f"Settings, Branches: take the right to push to {rights.branch} from gitbot's account"
-        yield warned("forge/base", f"gitbot's account may push to {rights.branch}", fix)
-    else:
-        yield passed("forge/base", f"{rights.branch} is protected")
+    fix = f"Settings, Branches: take the right to push to {rights.branch} from gitbot's account"
+    pushes = bool(branch.get("user_can_push"))
+    protected = bool(branch.get("protected"))
+    yield base_check(rights.branch, protected=protected, push_fix=fix if pushes else "")

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.credentials import CredentialKind
 from gitbot.adapters.forges.github.protection import Protection
+from gitbot.adapters.forges.rest.base_check import base_check
 from gitbot.adapters.forges.rest.clock_check import clock_check
 from gitbot.adapters.forges.rest.refusals import RestRefusal
 from gitbot.adapters.forges.rest.signatures import signatures, verification
@@ -214,11 +215,8 @@ def _reviews(patient: DiagnosisTarget) -> Iterable[Check]:
 def _branches(patient: DiagnosisTarget) -> Iterable[Check]:
     base = patient.protection.branch
     name = f"{patient.root}/branches/{quote(base, safe='')}"
-    if patient.api.get(f"read the branch {base}", name).body.get("protected"):
-        yield passed("forge/base", f"{base} is protected")
-    else:
-        fix = f"protect {base}: configuration, policies and intents are believed from there"
-        yield failed("forge/base", f"{base} is not protected: who may write, may push to it", fix)
+    branch = patient.api.get(f"read the branch {base}", name).body
+    yield base_check(base, protected=bool(branch.get("protected")))
     yield from _origins(base, _rules(patient, base))
     rules = {str(rule.get("type")) for rule in _rules(patient, LEDGER)}
     if rules & {"update", "creation"}:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from gitbot.adapters.forges.gitlab.api import GitLabApi, encoded
 from gitbot.adapters.forges.gitlab.rights import DEVELOPER, Rights
+from gitbot.adapters.forges.rest.base_check import base_check
 from gitbot.adapters.forges.rest.clock_check import clock_check
 from gitbot.adapters.forges.rest.refusals import RestRefusal
 from gitbot.adapters.forges.rest.signatures import signatures
@@ -87,17 +88,10 @@ def _reviews(rights: Rights) -> Iterable[Check]:
 
 def _base(rights: Rights) -> Iterable[Check]:
     branch = rights.base()
-    if not branch.get("protected"):
-        fix = (
-            f"protect {rights.branch}: configuration, policies and intents are believed from there"
-        )
-        message = f"{rights.branch} is not protected: who may write, may push to it"
-        yield failed("forge/base", message, fix)
-    elif branch.get("can_push"):
-        fix = f"Settings, Repository: let nobody push to {rights.branch}, also not gitbot's account"
-        yield warned("forge/base", f"gitbot's account may push to {rights.branch}", fix)
-    else:
-        yield passed("forge/base", f"{rights.branch} is protected")
+    fix = f"Settings, Repository: let nobody push to {rights.branch}, also not gitbot's account"
+    pushes = bool(branch.get("can_push"))
+    protected = bool(branch.get("protected"))
+    yield base_check(rights.branch, protected=protected, push_fix=fix if pushes else "")
 
 
 def _merges(rights: Rights) -> Iterable[Check]:
