@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from gitbot.model.text.names import OWN_AUTHOR
 from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
+    from gitbot.model.ledger.ledger import Ledger
     from gitbot.ports.forge import PullRequest
     from gitbot.wiring.workspace import Workspace
     from gitbot.workflows.core.context import RunContext
@@ -70,12 +71,13 @@ def merge(number: int, anyway: bool) -> int:
     with _workspace() as workspace:
         forge = workspace.buttons(number)
         pull = _open(forge.get_pull(number))
-        first = _check_first(workspace, pull)
+        shells, ledger = tuple(_concerned(workspace, pull)), workspace.ledger.read()
+        first = _check_first(shells, ledger, pull, now=workspace.clock.now())
         if first and not anyway:
             raise UsageError(f"a merge of pull request {number} approves nothing yet", hint=first)
-        waits = _waits_for(workspace, pull)
-        then = _after_merge(workspace, pull)
-        newer = _came_after_plan(workspace, pull)
+        waits = _waits_for(workspace, shells, pull)
+        then = _after_merge(shells, ledger, pull)
+        newer = _came_after_plan(shells, ledger, pull)
         merged = forge.merge_pull(number, method=MergeMethod.MERGE, expected_head=pull.head)
     if newer:
         came = f"{', '.join(newer)} came after the approved plan"
@@ -99,7 +101,7 @@ def approve(number: int) -> int:
         pull = _open(forge.get_pull(number), or_merged=bool(workspace.settings.owners))
         forge.approve_pull(number, reviewer=forge.account)
         approved = forge.get_pull(number)
-        waits = _waits_for(workspace, approved)
+        waits = _waits_for(workspace, _concerned(workspace, approved), approved)
         then = f"gitbot merge {number}" if pull.state is PullState.OPEN else "gitbot apply"
         still = f"\nstill {waits}: {_as_owner(number)}" if waits else ""
         say(f"{_line(approved)}; next: {then}{still}")
@@ -138,44 +140,44 @@ def _open(pull: PullRequest, *, or_merged: bool = False) -> PullRequest:
     raise UsageError(f"pull request {pull.number} is {pull.state}", hint=then)
 
 
-def _check_first(workspace: Workspace, pull: PullRequest) -> str:
+def _check_first(
+    shells: Iterable[RunContext], ledger: Ledger, pull: PullRequest, *, now: int
+) -> str:
     """The command without which the merge approves nothing; "" for gitbot's own."""
     from gitbot.workflows.author import check_first  # noqa: PLC0415 - keeps --help quick
 
     if pull.author == OWN_AUTHOR:
         return ""
-    now, ledger = workspace.clock.now(), workspace.ledger.read()
-    found = (check_first(shell, ledger, pull, now=now) for shell in _concerned(workspace, pull))
+    found = (check_first(shell, ledger, pull, now=now) for shell in shells)
     return next(filter(None, found), "")
 
 
-def _after_merge(workspace: Workspace, pull: PullRequest) -> str:
+def _after_merge(shells: Iterable[RunContext], ledger: Ledger, pull: PullRequest) -> str:
     """What to type once it is merged; "" for nothing."""
     from gitbot.workflows.author import after_merge  # noqa: PLC0415 - keeps --help quick
 
     if pull.author == OWN_AUTHOR:
         return "gitbot apply"
-    ledger = workspace.ledger.read()
-    found = {after_merge(shell, ledger, pull) for shell in _concerned(workspace, pull)}
+    found = {after_merge(shell, ledger, pull) for shell in shells}
     return max(found, default="")  # reconcile applies, too
 
 
-def _came_after_plan(workspace: Workspace, pull: PullRequest) -> tuple[str, ...]:
+def _came_after_plan(
+    shells: Iterable[RunContext], ledger: Ledger, pull: PullRequest
+) -> tuple[str, ...]:
     from gitbot.workflows.author import came_after_plan  # noqa: PLC0415 - keeps --help quick
 
-    ledger = workspace.ledger.read()
-    shells = _concerned(workspace, pull)
     return tuple(name for shell in shells for name in came_after_plan(shell, ledger, pull))
 
 
-def _waits_for(workspace: Workspace, pull: PullRequest) -> str:
+def _waits_for(workspace: Workspace, shells: Iterable[RunContext], pull: PullRequest) -> str:
     """Whose approval a merge would wait for, in words; "" for nobody's, or if that is unknown."""
     from gitbot.workflows.author import waits_for  # noqa: PLC0415 - keeps --help quick
 
     if not workspace.settings.owners:
         return ""
     try:
-        found = [waits_for(shell, pull) for shell in _concerned(workspace, pull)]
+        found = [waits_for(shell, pull) for shell in shells]
     except (ClusterError, InvalidInput) as error:
         return f"its owners are unknown ({error})"
     return "; ".join(filter(None, found))
