@@ -48,6 +48,8 @@ def site(*, where: dict[str, str], out: str, all_clusters: bool) -> int:
         ]
         changed += _write(folder, fleet_files(documents.clusters, there, templates=templates))
     say(f"{folder / name / 'index.html'}: {counted(changed, 'file')} written")
+    if documents.status.not_read:
+        say(f"error: {name} could not be read: {documents.status.not_read}", err=True)
     if documents.status.not_read or stale:
         return 2
     return 0 if documents.healthy else 1

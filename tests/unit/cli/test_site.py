@@ -74,6 +74,7 @@ def test_a_cluster_that_does_not_answer_is_said_with_exit_code_2(
     gone = write_kubeconfig(tmp_path / "gone", server="http://127.0.0.1:9", context=name)
     said = desk.gitbot("site", "--out", str(tmp_path / "site"), "--kubeconfig", str(gone))
     assert said.code == 2, said.text
+    assert f"error: {name} could not be read: " in said.err
     page = (tmp_path / "site" / name / "index.html").read_text()
     assert "The cluster could not be read" in page
 
