@@ -55,7 +55,7 @@ class Agenda:
     def upcoming(self, *, now: int) -> tuple[Appointment, ...]:
         """Of each intent what is open or comes next, however far ahead.
 
-        What is cancelled is followed by the next opening that is not.
+        After a cancelled opening comes also the next one that is not cancelled.
         """
         found: list[Appointment] = []
         for one in self._sources():

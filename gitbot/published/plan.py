@@ -188,7 +188,8 @@ class DrainedNodes(Part, frozen=True, omit_defaults=True):
         Instant | None, Meta(description="With `lead: Auto`, its moves may run from here on.")
     ] = None
     only_cordoned: Annotated[
-        list[str], Meta(description="What gitbot cordons, if no VM has to leave any of them.")
+        list[str],
+        Meta(description="Nodes without a VM that has to leave: gitbot only cordons them."),
     ] = field(default_factory=list)
     file: Annotated[str, Meta(description="The file of its window, if gitbot only cordons.")] = ""
 

@@ -1,4 +1,4 @@
-"""A Required rule that nobody can judge: the labels that say whom it is about were not read."""
+"""A Required rule that nobody can judge, because the labels that choose its VMs were not read."""
 
 from __future__ import annotations
 
