@@ -14,7 +14,7 @@ PY := $(VENV)/bin/python
 # pip reads no configuration of the person for what gitbot installs, but keeps the machine's index.
 PIP := $(PY) -m pip --disable-pip-version-check --quiet --no-input
 
-.PHONY: help demo test coverage lint format bench conformance long mornings torture mutants controlplane controlplane-up controlplane-down wheel clean
+.PHONY: help demo test coverage lint format docs bench conformance long mornings torture mutants controlplane controlplane-up controlplane-down wheel clean
 
 help: ## Say what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,11 @@ $(VENV)/.bench: requirements/bench.txt $(VENV)/.development
 	@$(PIP) install --require-hashes -r requirements/bench.txt
 	@touch $@
 
+$(VENV)/.docs: requirements/docs.txt | $(PY)
+	@echo "gitbot: installing what the documentation needs (locked by hash)" >&2
+	@$(PIP) install --require-hashes -r requirements/docs.txt
+	@touch $@
+
 demo: $(VENV)/.runtime ## Show the whole loop on an embedded cluster and a local forge
 	@$(PY) -m gitbot demo
 
@@ -64,6 +69,11 @@ lint: $(VENV)/.development ## Run only the checks: ruff, import contracts, mypy
 format: $(VENV)/.development ## Format the code
 	@$(VENV)/bin/ruff format .
 	@$(VENV)/bin/ruff check --fix .
+
+docs: $(VENV)/.docs ## Build the documentation as a site into build/docs (needs npm once)
+	@$(PY) -m tests.forge.npm mermaid >/dev/null
+	@$(PY) -m sphinx -q -E -W --keep-going -c docs/site -d build/doctrees . build/docs
+	@echo "gitbot: open build/docs/index.html" >&2
 
 bench: $(VENV)/.bench ## Run the benchmarks and print their figures (DATA=DIR: public instances lie there)
 	@$(PY) -m tests.bench $(if $(DATA),--data "$(DATA)")

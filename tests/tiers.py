@@ -31,10 +31,14 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 MANY = min(os.cpu_count() or 1, 8) + 1
 """Workers of the tiers that compute: some of their tests wait for programs that they start."""
-APART = ("slow", "deep", "field", "oracle", "controlplane", "forge", "browser", "long")
+APART = ("slow", "deep", "field", "oracle", "controlplane", "forge", "browser", "docs", "long")
 DATA = "{data}"  # stands for what --data says
 REASON = 12  # lines of a failure that the last lines repeat
 FAST = " and ".join(f"not {marker}" for marker in APART)
+INSTALL_SPHINX = (
+    *(sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "--no-input"),
+    *("install", "--require-hashes", "-r", "requirements/docs.txt"),
+)
 PROGRAMS = ("helm", "promtool")  # of other projects, beside the control plane
 COUNTED = "tests/unit"
 """Only the tests of the rooms count: laws, contracts, pages and stories run the same lines."""
@@ -124,6 +128,12 @@ TIERS = (
         prepare=((sys.executable, "-m", "tests.forge.npm"),),
     ),
     Tier(
+        name="docs",
+        commands=(pytest("-m", "docs", "tests/docs", workers=1),),
+        missing=lambda: chromium.missing() or npm.missing(),
+        prepare=((sys.executable, "-m", "tests.forge.npm"), INSTALL_SPHINX),
+    ),
+    Tier(
         name="oracle",
         commands=(pytest("-m", "oracle", "tests/scheduling", "tests/controlplane/test_cel.py"),),
         missing=lambda: build.missing("oracle"),
@@ -164,7 +174,7 @@ TIERS = (
 )  # fmt: skip
 GROUPS = {
     "fast": ("lint", "fast"),
-    "all": ("lint", "fast", "slow", "field", "oracle", "controlplane", "browser", "forge"),
+    "all": ("lint", "fast", "slow", "field", "oracle", "controlplane", "browser", "docs", "forge"),
 }
 
 

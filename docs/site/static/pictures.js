@@ -1,0 +1,1 @@
+mermaid.initialize({startOnLoad: true, securityLevel: "strict", theme: "neutral"});
