@@ -10,8 +10,9 @@ import urllib.request
 from http.client import HTTPException
 
 from gitbot.adapters.apprise_targets import send_text
+from gitbot.adapters.environment import in_file, read_file
 from gitbot.adapters.one_address import opener
-from gitbot.errors import NoticeError
+from gitbot.errors import NoticeError, UsageError
 from gitbot.ports.clock import Clock
 
 SECONDS = 5  # the next pass waits for it
@@ -23,8 +24,8 @@ PREFIX = "GITBOT_NOTIFY_"
 class Webhooks:
     """Implements ports.notices.Notifier.
 
-    The address and the key of a webhook come from the environment. One that fails is left alone for
-    a while, so that it costs no pass its seconds.
+    The address and the key of a webhook come from the environment, or from files that it names. One
+    that fails is left alone for a while, so that it costs no pass its seconds.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -47,9 +48,11 @@ class Webhooks:
     def post(name: str, key: str, body: bytes) -> str:
         """Send now, rest or not; what was answered, in words. Raises NoticeError."""
         variable = f"{PREFIX}{name.upper().replace('-', '_')}"
-        url, secret = os.environ.get(f"{variable}_URL", ""), os.environ.get(f"{variable}_KEY", "")
+        url, secret = _secret(name, f"{variable}_URL"), _secret(name, f"{variable}_KEY")
         if not url:
-            raise NoticeError(f"webhook {name}: {variable}_URL is not set")
+            raise NoticeError(
+                f"webhook {name}: neither {variable}_URL nor {variable}_URL_FILE is set"
+            )
         if not url.startswith(("http://", "https://")):
             why = send_text(url, body)  # mail and chats: apprise knows their protocols
             if why:
@@ -68,6 +71,14 @@ class Webhooks:
             raise NoticeError(f"webhook {name}: answer {error.code}") from error
         except (OSError, ValueError, HTTPException) as error:
             raise NoticeError(f"webhook {name} does not answer: {_why(error)}") from None
+
+
+def _secret(name: str, variable: str) -> str:
+    """A variable, or the text of the file that it names with _FILE. Raises NoticeError."""
+    try:
+        return os.environ.get(variable) or in_file(os.environ, f"{variable}_FILE", read_file)
+    except UsageError as error:
+        raise NoticeError(f"webhook {name}: {error}") from None
 
 
 def _why(error: Exception) -> str:

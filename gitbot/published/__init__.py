@@ -36,6 +36,7 @@ from gitbot.published.plan_document import (
     resilience_fields,
 )
 from gitbot.published.results import (
+    DAILY,
     TRIAL,
     CommandOutcome,
     FindingList,
@@ -66,6 +67,7 @@ from gitbot.published.status import (
 )
 
 __all__ = [
+    "DAILY",
     "TRIAL",
     "CommandOutcome",
     "Document",

@@ -15,7 +15,7 @@ from gitbot.model.cluster.cluster import KINDS, ClusterSnapshot
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.diagnosis import Outcome
 from gitbot.model.plan.findings import Severity
-from gitbot.model.text.names import NoticeEvent
+from gitbot.model.text.names import NoticeEvent, NoticeSeverity
 from gitbot.published.document import Count, Digest, Document, Instant, KnownInstant, Part
 from gitbot.published.load import PublishedLoad, load_file
 from gitbot.published.status import NotPlannedLine
@@ -161,8 +161,8 @@ class RightsAnswer(Part, frozen=True):
     missing: Sequence[str]
 
 
-TRIAL = "Test"
-"""The event of `gitbot notify test`: no line of the ledger, and nothing happened."""
+TRIAL, DAILY = "Test", "Daily"
+"""The events of `gitbot notify test`, of which nothing happened, and of what happened in a day."""
 
 
 class PublishedNotice(Document, frozen=True, kw_only=True):
@@ -170,7 +170,8 @@ class PublishedNotice(Document, frozen=True, kw_only=True):
 
     kind: Literal["Notice"] = "Notice"
     id: Annotated[str, Meta(description="The same each time that the same notice is sent.")]
-    event: Annotated[str, Meta(extra_json_schema={"enum": [*get_args(NoticeEvent), TRIAL]})]
+    event: Annotated[str, Meta(extra_json_schema={"enum": [*get_args(NoticeEvent), TRIAL, DAILY]})]
+    severity: NoticeSeverity
     text: str
     cluster: str
     time: Instant

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 11_408,
+    "adapters": 11_419,
     "audit": 2_289,
     "calendar": 1_787,
     "cli": 10_094,
@@ -23,19 +23,19 @@ ROOMS = {
     "intents": 6_231,
     "kubernetes": 538,
     "kubevirt": 3_515,
-    "model": 3_910,
+    "model": 3_926,
     "planner": 8_416,
     "policy": 4_097,
     "ports": 665,
-    "published": 2_367,
+    "published": 2_370,
     "rendering": 347,
     "reports": 4_449,
     "service": 236,
-    "settings": 1_209,
+    "settings": 1_310,
     "simulation": 8_913,
     "snapshot": 2_778,
     "wiring": 1_290,
-    "workflows": 18_425,
+    "workflows": 18_875,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

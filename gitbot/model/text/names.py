@@ -69,7 +69,23 @@ BAD_REF = r"[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(/|$)|^@
 
 JSON Schema accepts the pattern as well.
 """
-NoticeEvent = Literal[
-    "Failed", "Moved", "NodeReady", "NodeReturned", "Proposed", "Resumed", "Stopped"
+DailyNotice = Literal[
+    "Approved",
+    "BreakerOpened",
+    "Failed",
+    "Moved",
+    "NodeReady",
+    "NodeReturned",
+    "NotApproved",
+    "Proposed",
+    "Resumed",
+    "RuleBroken",
+    "Stopped",
+    "WindowBegun",
+    "WindowSoon",
 ]
-"""The lines of the ledger that gitbot sends to webhooks."""
+"""What gitbot tells webhooks, and what may wait for a notice of the whole day."""
+NoticeEvent = Literal[DailyNotice, "Weekly", "WindowAtRisk"]
+"""All that gitbot tells webhooks: lines of the ledger, and what a pass saw."""
+NoticeSeverity = Literal["Info", "Warning", "Error"]
+"""The severities of notices, the least first."""

@@ -25,14 +25,30 @@ NEAR = 86_400  # seconds before its moves begin in which a drain should be merge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NearWindow:
+    """A window that opens within a day. `request` is its drain, "" if it empties no node."""
+
+    name: str
+    start: int  # seconds UTC
+    request: str = ""
+
+    @property
+    def since(self) -> int:
+        """Seconds UTC from which on it is near."""
+        return self.start - NEAR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WindowOutlook:
     """`next_start` is when the window that is open or comes next starts (seconds UTC; 0: none).
 
-    `unmerged` are drains that begin within a day and that nobody has approved. `late` are approved
-    requests whose remaining moves need more time than is left, or have expired before the end.
+    `near` are windows that open within a day, but for those that have nothing to move. `unmerged`
+    are drains that begin within a day and that nobody has approved. `late` are approved requests
+    whose remaining moves need more time than is left, or have expired before the end.
     """
 
     next_start: int = 0
+    near: tuple[NearWindow, ...] = ()
     unmerged: tuple[RequestId, ...] = ()
     late: tuple[RequestId, ...] = ()
 
@@ -53,9 +69,20 @@ def window_outlook(
     ]
     return WindowOutlook(
         next_start=min((item.open.start for item in openings), default=0),
+        near=tuple(_near(base, openings, snapshot, now)),
         unmerged=tuple(unmerged(base, openings, snapshot, now)),
         late=tuple(sorted(late_requests(records, approved, now))),
     )
+
+
+def _near(
+    base: RevisionEngine, openings: Iterable[NextOpening], snapshot: ClusterSnapshot, now: int
+) -> Iterator[NearWindow]:
+    for item in openings:
+        start = item.open.start
+        if now < start <= now + NEAR and not needs_nothing(base, item, snapshot, now=now):
+            request = "" if item.request is None else str(item.request)
+            yield NearWindow(name=item.intent.ref.name, start=start, request=request)
 
 
 def unmerged(

@@ -7,7 +7,7 @@ trouble. `apply_and_report` is one pass of apply alone.
 
 from __future__ import annotations
 
-from gitbot.workflows.watch.notices import trial_notice
+from gitbot.workflows.watch.notice_texts import trial_notice
 from gitbot.workflows.watch.reconcile import (
     PassStage,
     ReconcileResult,

@@ -136,7 +136,7 @@ def reconcile(
     )
     stages.begin(PassStage.TELL)
     comment_on_broken_files(shell)
-    send_notices(shell)
+    send_notices(shell, result.windows, result.applied.approvals.refused)
     stages.begin(None)
     there = shell.forge.requests
     requests = replace(there, sent=there.sent - before)

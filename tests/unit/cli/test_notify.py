@@ -78,8 +78,28 @@ def test_an_address_that_is_missing_or_dead_is_said(
     monkeypatch.setenv("GITBOT_NOTIFY_TEAM_A_URL", "http://127.0.0.1:9/secret")
     code, text = said(capsys)
     assert code == 1
-    assert "webhook oncall: GITBOT_NOTIFY_ONCALL_URL is not set\n" in text
+    variable = "GITBOT_NOTIFY_ONCALL_URL"
+    assert f"webhook oncall: neither {variable} nor {variable}_FILE is set\n" in text
     assert "webhook team-a does not answer: Connection refused\n" in text
+
+
+def test_address_and_key_may_be_in_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, ONE)
+    with ScriptedServer(lambda _: Reply(code=204)) as server:
+        (folder / "url").write_text(f"{server.url}/a\n")
+        (folder / "key").write_text("hush\n")
+        monkeypatch.setenv("GITBOT_NOTIFY_ONCALL_URL_FILE", str(folder / "url"))
+        monkeypatch.setenv("GITBOT_NOTIFY_ONCALL_KEY_FILE", str(folder / "key"))
+        assert said(capsys) == (0, "webhook oncall: answer 204\n")
+        signed = server.seen[0].headers["x-gitbot-signature-256"]
+        body = json.dumps(server.seen[0].body, sort_keys=True, separators=(",", ":")).encode()
+    assert signed == f"sha256={hmac.new(b'hush', body, hashlib.sha256).hexdigest()}"
+    monkeypatch.setenv("GITBOT_NOTIFY_ONCALL_URL_FILE", str(folder / "none"))
+    code, text = said(capsys)
+    assert code == 1
+    assert "none cannot be read: No such file or directory" in text
 
 
 @pytest.mark.parametrize(
