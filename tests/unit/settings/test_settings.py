@@ -99,7 +99,7 @@ WRONG = [
     (f"{ONE}, notify: [{{name: a}}, {{name: a}}]}}\n",
      '3:58: spec.notify[1].name: found "a" again, expected every webhook once; it stands'),
     (f"{ONE}, notify: [{{name: a, events: [Done]}}]}}\n",
-     '3:59: spec.notify[0].events[0]: found "Done", expected Failed, Moved, NodeReady, '),
+     '3:59: spec.notify[0].events[0]: found "Done", expected Approved, BreakerOpened, Failed, '),
     (f"{ONE}, plan_expiry: PT1H}}\n",
      f'3:31: spec.plan_expiry: found the unknown field "plan_expiry", {FIELDS}; did you mean'),
     (f"{ONE}, maxOpen: 3}}\n",

@@ -12,6 +12,7 @@ from gitbot.workflows.apply import cancel, hold, resume
 from gitbot.workflows.approval.read_approvals import read_approvals
 from gitbot.workflows.ask import WindowOutlook, status, window_outlook
 from gitbot.workflows.ask.next_openings import needs_nothing, next_openings
+from gitbot.workflows.ask.window_outlook import NearWindow
 from gitbot.workflows.core.context import base_head
 from gitbot.workflows.watch import reconcile
 from tests.doubles.intents import HEAD
@@ -75,11 +76,13 @@ def test_the_next_opening_is_not_at_risk_while_a_cancelled_one_is_open() -> None
 
 def test_a_merge_in_time_ends_the_risk_and_the_window_is_known_until_it_ends() -> None:
     story = Story.begin(step=1, rack=window())
+    near = (NearWindow(name="rack", start=START, request=DRAIN),)
+    assert not at(story, START - DAY - 1).near
     assert at(story, START - DAY) == WindowOutlook(
-        next_start=START, unmerged=at(story, START - DAY).unmerged
+        next_start=START, near=near, unmerged=at(story, START - DAY).unmerged
     )
     story.merge()
-    assert at(story, START - DAY + 60) == WindowOutlook(next_start=START)
+    assert at(story, START - DAY + 60) == WindowOutlook(next_start=START, near=near)
     assert at(story, START + 60) == WindowOutlook(next_start=START)
     assert at(story, START + 4 * 3600) == WindowOutlook()
 
