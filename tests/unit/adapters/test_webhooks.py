@@ -83,7 +83,7 @@ def test_one_that_hangs_costs_a_moment(monkeypatch: pytest.MonkeyPatch, clock: T
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("", "GITBOT_NOTIFY_ON_CALL_URL is not set"),
+        ("", "neither GITBOT_NOTIFY_ON_CALL_URL nor GITBOT_NOTIFY_ON_CALL_URL_FILE is set"),
         ("http://secret host/x", "does not answer"),
         ("http://[secret/x", "does not answer"),
     ],
