@@ -12,14 +12,15 @@ import pytest
 from gitbot.adapters.kubernetes.cluster_diagnosis import ClusterQuestions
 from gitbot.adapters.kubernetes.kubernetes_cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.transport import Transport
+from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import ClusterError, ClusterForbidden
-from gitbot.kubernetes.objects import at
+from gitbot.kubernetes.objects import at, name_of
 from gitbot.model.plan.diagnosis import Outcome
 from gitbot.settings import ClusterSettings, Settings
 from gitbot.simulation.building import machine, node
 from gitbot.workflows.ask import rights_checks
 from tests.controlplane import account
-from tests.controlplane.kubevirt.installation import PROBE, install_definitions, put_at
+from tests.controlplane.kubevirt.installation import PROBE, install_definitions, put, put_at
 from tests.controlplane.waiting import eventually
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tests.controlplane.plane import ControlPlane
 
 pytestmark = pytest.mark.controlplane
+AUTOSCALERS = Path(__file__).parents[2] / "deploy" / "patching" / "autoscalers.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +119,57 @@ def test_of_a_node_only_what_a_maintenance_needs_may_change(
     found = admin.request("GET", path)
     assert "team" not in at(found, "metadata", "labels")
     assert at(found, "spec", "unschedulable") is True
+
+
+STATE = "placement.gitbot.dev/state"
+SCALER, KARPENTER = (
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+    "karpenter.sh/do-not-disrupt",
+)
+
+
+@pytest.fixture
+def autoscalers(installed: ControlPlane, admin: Connection) -> Iterator[ControlPlane]:
+    """With deploy/patching/autoscalers.yaml."""
+    policy, binding = read_kubernetes_yaml(AUTOSCALERS.read_bytes(), AUTOSCALERS.name)
+    for obj in (policy, binding):
+        put(admin, obj)
+    yield installed
+    for plural in ("mutatingadmissionpolicybindings", "mutatingadmissionpolicies"):
+        path = f"/apis/admissionregistration.k8s.io/v1/{plural}/{name_of(policy).name}"
+        admin.request("DELETE", path)
+
+
+def test_autoscalers_leave_a_node_alone_while_it_is_in_maintenance(
+    autoscalers: ControlPlane, admin: Connection, kubelets: Kubelets, tmp_path: Path
+) -> None:
+    """Under the guard, by the patches that gitbot sends."""
+    cluster = KubernetesCluster(transport=transport(autoscalers, admin, tmp_path, account.MOVER))
+    kubelets.add(node("scaled"))
+    path = "/api/v1/nodes/scaled"
+
+    def notes() -> dict[str, str]:
+        found: dict[str, str] = at(
+            admin.request("GET", path), "metadata", "annotations", default={}
+        )
+        return {key: found[key] for key in (SCALER, KARPENTER) if key in found}
+
+    def label(state: str | None) -> bool:
+        cluster.patch_node_labels("scaled", {STATE: None})
+        cluster.patch_node_labels("scaled", {STATE: state})
+        return True
+
+    eventually(lambda: label("draining") and notes() == {SCALER: "true", KARPENTER: "true"})
+    cluster.patch_node_labels("scaled", {STATE: "ready"})
+    assert notes() == {SCALER: "true", KARPENTER: "true"}
+    cluster.patch_node_labels("scaled", {STATE: None})
+    assert notes() == {}
+    patch = {"metadata": {"annotations": {KARPENTER: "false"}}}
+    admin.request("PATCH", path, patch, content_type="application/merge-patch+json")
+    cluster.patch_node_labels("scaled", {STATE: "draining"})
+    assert notes() == {SCALER: "true", KARPENTER: "false"}
+    cluster.patch_node_labels("scaled", {STATE: None})
+    assert notes() == {KARPENTER: "false"}
 
 
 WHOSE = ["gitbot's", "undone and done again", "done before"]
