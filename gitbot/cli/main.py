@@ -51,7 +51,7 @@ COMMANDS: dict[str, str] = {
     "apply": "Carry out everything that is approved and open now.",
     "propose": "Open one quiet pull request for each concern.",
     "reconcile": "Look, propose and apply, in one pass.",
-    "serve": "Reconcile again and again, with metrics and probes on a port.",
+    "serve": "Reconcile again and again, with metrics and pages on a port.",
     "site": "Write status, map, rules, calendar and history as pages.",
     "status": "Show what runs, waits, failed, is away and opens next.",
     "get": "List intents, requests, windows, rules, moves, nodes or VMs.",

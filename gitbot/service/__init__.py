@@ -1,4 +1,4 @@
-"""What a watching gitbot says over HTTP: `/metrics`, `/healthz` and `/readyz`, on one port.
+"""What a watching gitbot says over HTTP, on one port: metrics, probes, the pages of its cluster.
 
 It only reads what the passes left behind. It starts nothing, and a client cannot delay a pass.
 """

@@ -1,4 +1,4 @@
-"""The three pages, and what each of them answers now."""
+"""What each page answers now: the metrics, the probes, and the pages of the cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 ALIVE = 1200  # seconds; an older heartbeat means that the loop hangs
 _PLAIN = "text/plain; charset=utf-8"
+_TYPES = {".html": "text/html; charset=utf-8", ".json": "application/json"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,17 +23,19 @@ class PageAnswer:
 class ServedPages:
     """`health` is the line of the health file, `beaten` the age of the heartbeat in seconds.
 
-    `metrics` gives the type and the text of the last exposition. All three are asked from other
-    threads than the one that changes them, so each must give a finished value.
+    `metrics` gives the type and the text of the last exposition. `site` has the content of a file
+    of the pages by its path, None if there is no such file, and "" if there is none yet. All are
+    asked from other threads than the one that changes them, so each must give a finished value.
     """
 
     health: Callable[[], str]
     beaten: Callable[[], float]
     metrics: Callable[[], tuple[str, bytes]]
+    site: Callable[[str], bytes | None]
 
     def answer(self, path: str) -> PageAnswer | None:
         """None for a page that does not exist."""
-        match path.partition("?")[0]:
+        match plain := path.partition("?")[0]:
             case "/metrics":
                 kind, body = self.metrics()
                 return PageAnswer(status=200, content_type=kind, body=body)
@@ -44,7 +47,17 @@ class ServedPages:
                 line = self.health()
                 return _plain(line, line.split(maxsplit=1)[:1] == ["ok"])
             case _:
-                return None
+                return self._page(plain.removeprefix("/"))
+
+    def _page(self, path: str) -> PageAnswer | None:
+        file = f"{path}index.html" if path == "" or path.endswith("/") else path
+        body = self.site(file)
+        if body is None:
+            return None
+        if not body:
+            return _plain("starting: no pass has ended yet\n", good=False)
+        kind = _TYPES[file[file.rindex(".") :]]
+        return PageAnswer(status=200, content_type=kind, body=body)
 
 
 def _plain(text: str, good: bool) -> PageAnswer:

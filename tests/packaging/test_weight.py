@@ -15,7 +15,7 @@ ROOMS = {
     "adapters": 11_419,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_094,
+    "cli": 10_218,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,
@@ -29,13 +29,13 @@ ROOMS = {
     "ports": 665,
     "published": 2_370,
     "rendering": 347,
-    "reports": 4_449,
-    "service": 236,
+    "reports": 4_458,
+    "service": 264,
     "settings": 1_310,
     "simulation": 8_913,
     "snapshot": 2_778,
     "wiring": 1_290,
-    "workflows": 18_875,
+    "workflows": 18_979,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

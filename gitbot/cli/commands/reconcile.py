@@ -21,8 +21,10 @@ from gitbot.errors import GitbotError
 from gitbot.wiring import StoppableClock, SystemClock
 
 if TYPE_CHECKING:
+    from gitbot.cli.shared.live_pages import LivePages
     from gitbot.workflows.apply import Standstill
     from gitbot.workflows.core.context import RunContext
+    from gitbot.workflows.propose import PassView
     from gitbot.workflows.watch import ReconcileResult
 
 
@@ -145,6 +147,7 @@ def keep_watching(
             pack=write_snapshot,
             on_pass=told.passed,
             on_trouble=told.troubled,
+            on_rest=told.rested if told.pages is not None else None,
         )
     return 130
 
@@ -157,6 +160,7 @@ class Told:
     metrics: MetricsFile
     log: Log
     output: str = "table"
+    pages: LivePages | None = None
 
     def passed(self, result: ReconcileResult) -> None:
         now, still = SystemClock().now(), result.applied.standstill
@@ -165,7 +169,22 @@ class Told:
         self.log.standstill(now, still)
         self.log.faults(now, result.faults)
         self._show(now, result, still)
+        if self.pages is not None:
+            self.pages.failed(f"Nothing can start: {still}." if still and not still.healthy else "")
         self.log.number += 1
+
+    def rested(self, shell: RunContext, view: PassView) -> None:
+        """Make pages of what the pass saw. What fails here concerns no pass: the pages say it."""
+        from gitbot.workflows.ask import documents_of_pass  # noqa: PLC0415 - keeps --help quick
+
+        assert self.pages is not None
+        try:
+            self.pages.show(self.log.number - 1, documents_of_pass(shell, view))
+        except Exception as error:  # noqa: BLE001 - a page never ends the loop
+            bug = "" if isinstance(error, GitbotError) else f"BUG: {type(error).__name__}: "
+            why = f"The pages of the last pass could not be made: {bug}{error}"
+            self.pages.failed(why)
+            self.log.write(SystemClock().now(), Level.ERROR, why)
 
     def _show(self, now: int, result: ReconcileResult, still: Standstill | None) -> None:
         if self.output != "table":
@@ -184,6 +203,8 @@ class Told:
         now = SystemClock().now()
         self.health.failing(now, str(error))
         self.metrics.failing(self.log.cluster, now)
+        if self.pages is not None:
+            self.pages.failed(f"The last pass failed: {error}")
         self.log.write(now, Level.ERROR, f"{error}; trying again in {seconds} s")
         self.log.number += 1
 

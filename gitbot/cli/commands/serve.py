@@ -1,4 +1,4 @@
-"""`gitbot serve`: `reconcile --watch`, with metrics and probes on one port."""
+"""`gitbot serve`: `reconcile --watch`, with metrics, probes and pages on one port."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ from gitbot.wiring import SystemClock, seconds_counted
     metavar="ADDRESS",
     help="A port of 127.0.0.1, or IP:PORT: 0.0.0.0:8080 is every IPv4 address.",
 )
+@click.option(
+    "--pages/--no-pages",
+    default=None,
+    help="Serve the pages of `gitbot site`, too: by default on 127.0.0.1 alone, as they name VMs "
+    "and people.",
+)
 @reconcile_command.every_option
 @reconcile_command.health_option
 @reconcile_command.metrics_option
@@ -32,6 +38,7 @@ def serve(
     *,
     where: dict[str, str],
     listen: str,
+    pages: bool | None,
     every: int,
     health_file: str,
     metrics_file: str,
@@ -39,22 +46,33 @@ def serve(
     follow: bool,
     max_runtime: int,
 ) -> int:
-    """Do what `reconcile --watch` does, and answer /metrics, /healthz and /readyz over HTTP.
+    """Do what `reconcile --watch` does, and answer /metrics, /healthz, /readyz and pages over HTTP.
 
     It listens on 127.0.0.1 unless told otherwise. /healthz fails if the loop hangs. /readyz fails
-    while gitbot cannot do its work, and says why; a gitbot that a person stopped is ready.
+    while gitbot cannot do its work, and says why; a gitbot that a person stopped is ready. / has
+    the pages of `gitbot site`, as of the last pass.
     """
-    from gitbot.service import PageServer, ServedPages, parse_address  # noqa: PLC0415 - keeps --help quick
+    from gitbot.cli.shared.live_pages import OLD, LivePages  # noqa: PLC0415 - keeps --help quick
+    from gitbot.service import PageServer, ServedPages, parse_address  # noqa: PLC0415
 
     address, log = parse_address(listen), Log(form=LogFormat(log_format))
     health, metrics = HealthFile(health_file), MetricsFile(metrics_file, wanted=True)
-    pages = ServedPages(health=lambda: health.line, beaten=health.beaten, metrics=metrics.text)
-    with PageServer(address, pages, seconds_counted) as server:
-        said = f"serving http://{server.address}/metrics, /healthz and /readyz"
+    live = None
+    if address.is_loopback if pages is None else pages:
+        live = LivePages(SystemClock().now, old=max(OLD, 3 * every))
+    served = ServedPages(
+        health=lambda: health.line,
+        beaten=health.beaten,
+        metrics=metrics.text,
+        site=live.file if live is not None else lambda _: None,
+    )
+    with PageServer(address, served, seconds_counted) as server:
+        more = ", /readyz and pages at /" if live is not None else " and /readyz"
+        said = f"serving http://{server.address}/metrics, /healthz{more}"
         log.write(SystemClock().now(), Level.INFO, said)
         return reconcile_command.keep_watching(
             where,
-            reconcile_command.Told(health=health, metrics=metrics, log=log),
+            reconcile_command.Told(health=health, metrics=metrics, log=log, pages=live),
             every=every,
             max_runtime=max_runtime,
             follow=follow,

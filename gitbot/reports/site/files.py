@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 from jinja2 import Template
+from markupsafe import Markup
 
 from gitbot.calendar import format_duration, local_text
 from gitbot.model.text.wording import counted
 from gitbot.published import ListingItem, PublishedListing, json_text
+from gitbot.reports import escape
 from gitbot.reports.html.templates import compiled, parts_of, rendered
 from gitbot.reports.site.node_map import map_pages
 from gitbot.reports.site.page_model import (
@@ -32,6 +34,7 @@ NAVIGATION = (
     ("calendar.html", "Calendar"),
     ("moves.html", "History"),
 )
+_AGE = "<!-- age -->"  # no name can be this: all text is escaped
 _LOUD = ("stopped", "not seen")  # states of a cluster
 _MOST = 1_000  # rows of a table; the document beside the page has all
 
@@ -84,6 +87,12 @@ def fleet_files(
     return _files((page,), head, templates)
 
 
+def with_age(page: bytes, words: str, *, stale: bool) -> bytes:
+    """A page that says how old it is, where a file of it says nothing."""
+    kind = "stale" if stale else "note"
+    return page.replace(_AGE.encode(), f'<p class="{kind}">{escape.html(words)}</p>'.encode(), 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageHead:
     """What all pages of one folder say above their content."""
@@ -103,7 +112,7 @@ def _files(
     files: dict[str, bytes] = {}
     for page in pages:
         document = page.path.removesuffix(".html") + ".json"
-        values = {**asdict(head), "page": page, "json": document}
+        values = {**asdict(head), "page": page, "json": document, "age": Markup(_AGE)}  # noqa: S704
         files[page.path] = rendered(template, values).encode()
         files[document] = page.document.encode()
     return files

@@ -33,7 +33,7 @@ from gitbot.workflows.ask.node_vm_rows import Row
 from gitbot.workflows.ask.object_events import write_object_events
 from gitbot.workflows.ask.open_pulls import changing_intents
 from gitbot.workflows.ask.proof import prove
-from gitbot.workflows.ask.site import site_documents
+from gitbot.workflows.ask.site import documents_of_pass, site_documents
 from gitbot.workflows.ask.status import RequestStatus, StatusResult, look_at_all, status
 from gitbot.workflows.ask.status_document import status_document
 from gitbot.workflows.ask.wait import Awaited, WaitProgress, node_awaited, request_awaited
@@ -60,6 +60,7 @@ __all__ = [
     "changing_intents",
     "cluster_checks",
     "clusters_listing",
+    "documents_of_pass",
     "history",
     "known_standstill",
     "ledger_metrics",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import NoReturn
 
+from gitbot.errors import LimitExceeded
 from gitbot.intents.calendar_events import Agenda
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, name_of
@@ -11,6 +14,8 @@ from gitbot.kubernetes.quantities import whole
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.free_memory import free_memory
 from gitbot.model.grouping import grouped
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.model.plan.problem import PlacementProblem
 from gitbot.published import PublishedMap, PublishedMoves, published
 from gitbot.published.ledger_lines import line_value
 from gitbot.reports.site import SiteDocuments
@@ -19,12 +24,14 @@ from gitbot.workflows.ask.fleet import clusters_listing
 from gitbot.workflows.ask.history import Query, history, moves_of, past_move
 from gitbot.workflows.ask.listing import listing_document, listing_of
 from gitbot.workflows.ask.node_vm_rows import nodes_in
-from gitbot.workflows.ask.status import StatusResult, look_at_all
+from gitbot.workflows.ask.status import StatusResult, look_at_all, whole_status
 from gitbot.workflows.ask.status_document import status_document
+from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.window_standing import window_standings
 from gitbot.workflows.current_state import CurrentState
 from gitbot.workflows.ledger.request_history import request_history
+from gitbot.workflows.propose import PassView
 
 _DAY = 86_400
 PAST = 30 * _DAY  # of moves
@@ -33,7 +40,29 @@ AHEAD = 90 * _DAY  # of openings
 
 def site_documents(shell: RunContext) -> SiteDocuments:
     """Look at ledger, forge and cluster once. Raises as `status`."""
-    seen, page = look_at_all(shell)
+    return _documents(shell, *look_at_all(shell))
+
+
+def documents_of_pass(shell: RunContext, view: PassView) -> SiteDocuments:
+    """The same from what a pass saw. It asks neither cluster nor forge, and plans nothing."""
+    quiet = replace(shell, plan_apart=_as_said(view.reasons))
+    opened = tuple(shell.pulls_seen)
+    page = whole_status(quiet, view.seen, readable_base(quiet, view.seen.base.commit), opened)
+    return _documents(quiet, view.seen, page)
+
+
+def _as_said(reasons: Mapping[RequestId, str]) -> Callable[..., NoReturn]:
+    """In place of the planner: what the pass said of a request."""
+
+    def plan(problem: PlacementProblem, *_: object) -> NoReturn:
+        requests = (goal.request.id for goal in problem.goals)
+        said = next((reasons[name] for name in requests if reasons.get(name)), "")
+        raise LimitExceeded(said or "the last pass did not plan it")
+
+    return plan
+
+
+def _documents(shell: RunContext, seen: CurrentState, page: StatusResult) -> SiteDocuments:
     return SiteDocuments(
         zone=page.zone,
         healthy=page.healthy,

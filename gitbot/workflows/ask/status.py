@@ -27,7 +27,7 @@ from gitbot.model.ledger.request_id import (
 )
 from gitbot.model.text.instants import format_instant
 from gitbot.model.text.wording import nearest
-from gitbot.ports.forge import PullRequest, PullState
+from gitbot.ports.forge import PullRequest
 from gitbot.workflows.approval.known_requests import NotPlanned
 from gitbot.workflows.approval.read_approvals import concern_branch
 from gitbot.workflows.ask.foreign_movers import NotedObject, lost_now, movers_beside
@@ -194,12 +194,14 @@ def look_at_all(shell: RunContext) -> tuple[CurrentState, StatusResult]:
         seen = read_current_state(shell, ledger, base=base)
     except ClusterError as error:
         seen = read_current_state(shell, ledger, base=base, unread=str(error))
-    return seen, _whole(shell, seen, readable)
+    return seen, whole_status(shell, seen, readable, shell.open_pulls())
 
 
-def _whole(shell: RunContext, seen: CurrentState, readable: ReadableBase) -> StatusResult:
+def whole_status(
+    shell: RunContext, seen: CurrentState, readable: ReadableBase, opened: tuple[PullRequest, ...]
+) -> StatusResult:
+    """The status of a look that was taken already; `opened` are all open pull requests."""
     records = fold_requests(seen.ledger, shell.cluster_name)
-    opened = shell.forge.list_pulls(state=PullState.OPEN)
     pulls = tuple(pull for pull in opened if is_own(shell, pull))
     wishes = () if seen.unread else not_planned(shell, seen, pulls)
     people = changing_intents(shell, opened)

@@ -10,7 +10,7 @@ from gitbot.model.ledger.events import PlanShown
 from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.plan.findings import Severity
 from gitbot.model.text.wording import counted
-from gitbot.ports.forge import CheckState, CommitStatus, PullRequest, PullState
+from gitbot.ports.forge import CheckState, CommitStatus, PullRequest
 from gitbot.ports.idempotence import is_up_to_date
 from gitbot.workflows.approval.read_approvals import concern_branch
 from gitbot.workflows.check.publish import OWN, NotOpen, PublishResult, is_own_proposal, publish
@@ -41,7 +41,7 @@ def refresh_pulls(
     base = shell.repository.commit(shell.base_branch).id
     results: list[PublishResult] = []
     failed = 0
-    pulls = shell.forge.list_pulls(state=PullState.OPEN)
+    pulls = shell.open_pulls()
     skew = forge_skew(shell)
     if skew:
         shell.say(f"no pull request is planned: {skew}")

@@ -55,6 +55,7 @@ class RunContext:
     untrusted heads, `plan_apart` plans concerns (see `plan`); None: this process, without a limit.
     `followed` is `cluster`, if its snapshots are not lists of their own. `events_written` has the
     keys of Kubernetes Events that need no second request. `health` says why a gate is closed.
+    `pulls_seen` are the pull requests that were open when `open_pulls` asked last.
     """
 
     cluster_name: str
@@ -84,6 +85,7 @@ class RunContext:
     health: Callable[[HealthGateSettings], str] | None = None
     events_written: set[str] = field(default_factory=set)
     ledger_counts: LedgerCounts = field(default_factory=LedgerCounts)
+    pulls_seen: list[PullRequest] = field(default_factory=list)
 
     def timer(self) -> float:
         """Seconds from an arbitrary start, to measure durations."""
@@ -99,10 +101,15 @@ class RunContext:
         """As `plan`, for a person who waits."""
         return self.plan(problem, ANSWER_TIMEOUT)
 
+    def open_pulls(self) -> tuple[PullRequest, ...]:
+        """All open pull requests, asked now."""
+        pulls = self.forge.list_pulls(state=PullState.OPEN)
+        self.pulls_seen[:] = pulls
+        return pulls
+
     def own_pulls(self) -> tuple[PullRequest, ...]:
         """The bot's open pull requests, of all clusters."""
-        pulls = self.forge.list_pulls(state=PullState.OPEN)
-        return tuple(pull for pull in pulls if pull.author == self.forge.bot)
+        return tuple(pull for pull in self.open_pulls() if pull.author == self.forge.bot)
 
     def with_report_link(self, name: str, diff: Diff) -> Diff:
         """The diff with the address of its complete report, if one is stored."""

@@ -24,11 +24,12 @@ from gitbot.workflows.propose.missing_plans import (
     unhealed,
     unproposed,
 )
-from gitbot.workflows.propose.run import ProposeResult, propose
+from gitbot.workflows.propose.run import PassView, ProposeResult, propose
 
 __all__ = [
     "Away",
     "ConcernSources",
+    "PassView",
     "ProposeResult",
     "away_from_home",
     "breaches_of",

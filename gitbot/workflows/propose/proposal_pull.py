@@ -30,6 +30,7 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.core.rights import Missing
+from gitbot.workflows.current_state import CurrentState
 from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose.concerns import Concern, ConcernSources
 from gitbot.workflows.propose.proposal import ConcernReport, Did, body_of, file_of, title_of
@@ -47,6 +48,7 @@ class ProposeRun:
     shell: RunContext
     base: RevisionEngine
     journal: Journal
+    state: CurrentState
     sources: ConcernSources
     open_pulls: dict[str, PullRequest]
     missing: Missing

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gitbot.errors import LedgerError, LimitExceeded
@@ -10,7 +11,7 @@ from gitbot.execution.ledger_folds import ConcernRecord, concerns_of, unknown_ev
 from gitbot.intents import needs_of
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import ConcernChanged, ConcernState
-from gitbot.model.ledger.request_id import DrainId, ReturnId
+from gitbot.model.ledger.request_id import DrainId, RequestId, ReturnId
 from gitbot.planner import is_answer, unplanned
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approval.base_history import is_part_of
@@ -20,7 +21,7 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import JudgedPlan, fault_findings
 from gitbot.workflows.core.rights import asked_once, rights_judged
 from gitbot.workflows.core.stop_conditions import LedgerStop
-from gitbot.workflows.current_state import missing_nodes, read_current_state
+from gitbot.workflows.current_state import CurrentState, missing_nodes, read_current_state
 from gitbot.workflows.ledger.anchor import Anchor
 from gitbot.workflows.ledger.kept_plans import no_room
 from gitbot.workflows.ledger.writer import Journal
@@ -52,7 +53,7 @@ from gitbot.workflows.propose.proposal_pull import (
 )
 from gitbot.workflows.propose.tidy import TIDY, tidy
 
-__all__ = ["ConcernReport", "ProposeResult", "propose"]
+__all__ = ["ConcernReport", "PassView", "ProposeResult", "propose"]
 
 GONE_DRAIN = (
     "its window is over, was removed, or has no VM to move; nobody merged it: nothing moved"
@@ -60,12 +61,25 @@ GONE_DRAIN = (
 PLANNED_AGAIN = 3_600  # seconds until a concern is planned again that took too long
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassView:
+    """What a run of propose saw, and what it said of each request that it may plan."""
+
+    seen: CurrentState
+    reasons: Mapping[RequestId, str]
+
+
 def propose(
-    shell: RunContext, *, snapshot: ClusterSnapshot | None = None, anchor: Anchor | None = None
+    shell: RunContext,
+    *,
+    snapshot: ClusterSnapshot | None = None,
+    anchor: Anchor | None = None,
+    on_view: Callable[[PassView], None] | None = None,
 ) -> ProposeResult:
     """Open, renew and close the bot's pull requests; writes nothing twice.
 
-    `snapshot` and `anchor` were read earlier in the same pass.
+    `snapshot` and `anchor` were read earlier in the same pass. `on_view` gets what it saw, with the
+    ledger that it left behind.
     """
     run = _begin(shell, snapshot, anchor)
     newer = unknown_events_reason(run.sources.ledger, shell.cluster_name)
@@ -80,6 +94,10 @@ def propose(
     reports += tidy(run)
     reports += _close_gone(run, {concern.name for concern in concerns})
     run.journal.commit(())
+    if on_view is not None:
+        said = {report.concern: report.reason for report in reports}
+        reasons = {item.goal.request.id: said.get(item.name, "") for item in concerns}
+        on_view(PassView(seen=replace(run.state, ledger=run.journal.ledger), reasons=reasons))
     entries, may_start = run.journal.written, run.may_start
     return ProposeResult(
         concerns=tuple(reports),
@@ -133,6 +151,7 @@ def _begin(
         shell=shell,
         base=sources.base,
         journal=journal,
+        state=seen,
         sources=sources,
         open_pulls=pulls,
         missing=asked_once(shell.cluster.missing),

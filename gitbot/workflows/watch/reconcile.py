@@ -32,9 +32,11 @@ from gitbot.workflows.core.stop_conditions import LedgerStop, forge_skew
 from gitbot.workflows.current_state import read_current_state
 from gitbot.workflows.ledger.anchor import Anchor, read_anchor, write_forge_anchor
 from gitbot.workflows.ledger.writer import retried
-from gitbot.workflows.propose import ProposeResult, not_planned, propose
+from gitbot.workflows.propose import PassView, ProposeResult, not_planned, propose
 from gitbot.workflows.pulls.broken_file import comment_on_broken_files
 from gitbot.workflows.watch.notices import send_notices
+
+OnView = Callable[[PassView], None]
 
 SOON = 5  # seconds in which a pass need not read the anchors and the stop flag twice
 
@@ -118,11 +120,13 @@ def reconcile(
     pack: Pack | None = None,
     wait_for_opening: int = 0,
     every_pull: bool = False,
+    on_view: OnView | None = None,
 ) -> ReconcileResult:
     """Snapshot, publish, plan open pull requests again, propose, apply, propose remaining moves.
 
     Without `pack`, which turns a snapshot into its file, none is published. `every_pull` also plans
-    open pull requests that were never shown; otherwise another run does.
+    open pull requests that were never shown; otherwise another run does. `on_view` gets what each
+    run of propose saw.
     """
     began, before = shell.timer(), shell.forge.requests.sent
     stages = _Stages(shell.timer)
@@ -133,6 +137,7 @@ def reconcile(
         pack=pack,
         wait_for_opening=wait_for_opening,
         every_pull=every_pull,
+        on_view=on_view,
     )
     stages.begin(PassStage.TELL)
     comment_on_broken_files(shell)
@@ -158,6 +163,7 @@ def _pass(
     pack: Pack | None,
     wait_for_opening: int,
     every_pull: bool,
+    on_view: OnView | None,
 ) -> ReconcileResult:
     snapshot, looked = shell.cluster.snapshot(), shell.timer()
     stages.begin(PassStage.READ)
@@ -177,7 +183,7 @@ def _pass(
         if shell.interrupted():
             return publisher.ended(ApplyResult(interrupted=True), pulls)
         stages.begin(PassStage.PROPOSE)
-        proposed = retried(lambda: propose(shell, snapshot=snapshot, anchor=known))
+        proposed = retried(lambda: propose(shell, snapshot=snapshot, anchor=known, on_view=on_view))
     except (InvalidInput, ForgeError, RepositoryError):
         # what has begun is still observed and recalled: its window may close during the trouble
         _only_apply(shell, max_runtime)
@@ -195,7 +201,7 @@ def _pass(
         anchor=known if is_new else None,
         may_start=is_new and proposed.may_start,
     )
-    after = _propose_rest(shell, stages, publisher, applied, known)
+    after = _propose_rest(shell, stages, publisher, applied, known, on_view=on_view)
     unsure = _is_unsure(shell, pulls, (proposed, after))
     ended = publisher.ended(applied, pulls)
     return replace(ended, proposed=proposed, proposed_after=after, unsure=unsure)
@@ -284,6 +290,8 @@ def _propose_rest(
     publisher: _Publisher,
     applied: ApplyResult,
     anchor: Anchor | None,
+    *,
+    on_view: OnView | None,
 ) -> ProposeResult:
     """What is left after a pass that did something; dashboard and forge anchor show it."""
     stages.begin(PassStage.PROPOSE)
@@ -291,7 +299,7 @@ def _propose_rest(
         return ProposeResult()
     publisher.publish(fresh := shell.cluster.snapshot())
     shell.ledger_store.read()  # not older than the snapshot
-    after = retried(lambda: propose(shell, snapshot=fresh, anchor=anchor))
+    after = retried(lambda: propose(shell, snapshot=fresh, anchor=anchor, on_view=on_view))
     if not after.did_nothing:
         ledger = shell.ledger_store.read()
         write_forge_anchor(shell, ledger, applied.base)

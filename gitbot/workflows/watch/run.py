@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -26,11 +27,16 @@ from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.core.published_snapshots import Pack
 from gitbot.workflows.ledger.writer import Journal
+from gitbot.workflows.propose import PassView
 from gitbot.workflows.watch.reconcile import ReconcileResult, reconcile
 
 FIRST_REST = 10  # seconds after the first failure; doubled up to LONGEST_REST
 LONGEST_REST = 600
 LONGEST_OPEN = 3600  # seconds with one mirror: each snapshot published adds its bytes to it
+UNDISTURBED = 30  # seconds before an opening in which nothing else is begun
+
+OnRest = Callable[[RunContext, PassView], None]
+"""Gets what the last pass saw while nothing is due; it asks neither the forge nor the cluster."""
 
 
 def watch(
@@ -43,6 +49,7 @@ def watch(
     pack: Pack | None = None,
     on_pass: Callable[[ReconcileResult], None],
     on_trouble: Callable[[GitbotError, int], None],
+    on_rest: OnRest | None = None,
 ) -> None:
     """Run until interrupted. `on_trouble` gets the error and the seconds until the next attempt."""
     troubles = 0
@@ -58,7 +65,14 @@ def watch(
         gc.collect()
         try:
             with opener() as shell:
-                _passes(shell, every=every, max_runtime=max_runtime, pack=pack, on_pass=passed)
+                _passes(
+                    shell,
+                    every=every,
+                    max_runtime=max_runtime,
+                    pack=pack,
+                    on_pass=passed,
+                    on_rest=on_rest,
+                )
         except Bug:
             raise
         except GitbotError as error:
@@ -78,6 +92,7 @@ def _passes(
     max_runtime: int,
     pack: Pack | None,
     on_pass: Callable[[ReconcileResult], None],
+    on_rest: OnRest | None,
 ) -> None:
     """Passes with the same open ports, until interrupted or until the configuration changes.
 
@@ -86,8 +101,18 @@ def _passes(
     """
     settings, opened = readable_base(shell).engine.settings, shell.timer()
     while not shell.interrupted() and shell.timer() - opened < LONGEST_OPEN:
-        result = reconcile(shell, max_runtime=max_runtime, pack=pack, every_pull=True)
+        views: deque[PassView] = deque(maxlen=1)
+        result = reconcile(
+            shell,
+            max_runtime=max_runtime,
+            pack=pack,
+            every_pull=True,
+            on_view=None if on_rest is None else views.append,
+        )
         on_pass(result)
+        if on_rest is not None and views and is_quiet(shell, result.applied):
+            on_rest(shell, views.pop())
+        views.clear()  # the snapshot, before the next pass takes one
         if shell.interrupted() or readable_base(shell).engine.settings != settings:
             return
         wait_for_next_pass(shell, result.applied, every=every)
@@ -103,12 +128,22 @@ def next_turn(cluster: str, now: int, *, every: int) -> int:
     return now + every - (now - turn) % every
 
 
+def _openings(applied: ApplyResult, now: int) -> list[int]:
+    return [item.until for item in applied.waiting if item.until > now]
+
+
+def is_quiet(shell: RunContext, applied: ApplyResult) -> bool:
+    """Whether some seconds delay nothing: no pass follows at once, and nothing opens soon."""
+    now = shell.clock.now()
+    soon = any(opening - now < UNDISTURBED for opening in _openings(applied, now))
+    return not (applied.unfinished or soon or shell.interrupted())
+
+
 def wait_for_next_pass(shell: RunContext, applied: ApplyResult, *, every: int) -> None:
     if applied.unfinished:
         return
     now = shell.clock.now()
-    openings = [item.until for item in applied.waiting if item.until > now]
-    until = min([next_turn(shell.cluster_name, now, every=every), *openings])
+    until = min([next_turn(shell.cluster_name, now, every=every), *_openings(applied, now)])
     journal = Journal(shell.ledger_store, shell.clock)
     # what another process wrote since the pass read it ends the rest
     known, base = journal.read(again=False), applied.base or base_head(shell)

@@ -114,6 +114,25 @@ def test_what_is_scraped_is_what_status_says(desk: Desk) -> None:
         assert {name for name, _ in found} <= series()
 
 
+def test_the_pages_are_those_of_the_last_pass(desk: Desk) -> None:
+    name = desk.loop.cluster.name
+    with serving(desk) as served:
+        eventually(lambda: served.get("/")[0] == 200, seconds=PATIENCE)
+        assert f'href="{name}/index.html"' in served.get("/")[1]
+        page = served.get(f"/{name}/")[1]
+        assert re.search(r'<p class="note">Pass \d+ looked (\d+ s|1 min.*) ago.</p>', page)
+        assert status(desk)["commit"][:12] in page
+        desk.commit(jump=REQUEST)
+        eventually(lambda: len(document(served, name)["pullRequests"]) == 1, seconds=PATIENCE)
+        assert {**document(served, name), "time": ""} == {**status(desk), "time": ""}
+        assert served.get(f"/{name}/nothing.html")[0] == 404
+
+
+def document(served: Served, cluster: str) -> dict[str, Any]:
+    shown: dict[str, Any] = json.loads(served.get(f"/{cluster}/index.json")[1])
+    return shown
+
+
 def test_a_hold_is_ready_and_stopped_and_a_lost_ledger_is_neither(desk: Desk) -> None:
     with serving(desk) as served:
         served.becomes(200)

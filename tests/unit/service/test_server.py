@@ -20,12 +20,14 @@ class Bot:
 
     line = "starting\n"
     age = 0.0
+    files: dict[str, bytes] | None = None
 
     def pages(self) -> ServedPages:
         return ServedPages(
             health=lambda: self.line,
             beaten=lambda: self.age,
             metrics=lambda: (KIND, b"gitbot_healthy 1\n"),
+            site=lambda path: b"" if self.files is None else self.files.get(path),
         )
 
 
@@ -95,7 +97,34 @@ def test_a_page_that_fails_says_so_and_prints_nothing(
     assert capsys.readouterr().err == ""
 
 
-def test_it_has_no_other_page_and_takes_no_write(server: PageServer) -> None:
+def test_pages_are_files_by_their_paths(server: PageServer, bot: Bot) -> None:
+    assert ask(server, "/") == (
+        503,
+        "text/plain; charset=utf-8",
+        "starting: no pass has ended yet\n",
+    )
+    bot.files = {"index.html": b"all", "iberia/index.html": b"one", "iberia/map.json": b"{}"}
+    html = "text/html; charset=utf-8"
+    assert ask(server, "/?x=1") == ask(server, "/index.html") == (200, html, "all")
+    assert ask(server, "/iberia/") == (200, html, "one")
+    assert ask(server, "/iberia/map.json") == (200, "application/json", "{}")
+    assert ask(server, "/iberia/", "HEAD") == (200, html, "")
+
+
+def test_no_answer_may_load_or_frame_anything(server: PageServer) -> None:
+    connection = http.client.HTTPConnection(str(server.address), timeout=30)
+    connection.request("GET", "/metrics")
+    headers = dict(connection.getresponse().getheaders())
+    connection.close()
+    policy = headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "script" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert (headers["X-Content-Type-Options"], headers["Cache-Control"]) == ("nosniff", "no-store")
+
+
+def test_it_has_no_other_page_and_takes_no_write(server: PageServer, bot: Bot) -> None:
+    bot.files = {}
     for path in ("/", "/metrics/", "/../etc/passwd"):
         assert ask(server, path)[0] == 404
     for method in ("POST", "PUT", "DELETE"):

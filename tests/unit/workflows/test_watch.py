@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+import msgspec
 import pytest
 
 from gitbot.errors import Bug, ForgeError, GitbotError
@@ -13,11 +15,20 @@ from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.ledger.events import StopSet
 from gitbot.model.ledger.ledger import HOLD_FILE
 from gitbot.model.ledger.request_id import RequestId
+from gitbot.reports.site import SiteDocuments
 from gitbot.simulation.port import SimulatedPort
 from gitbot.workflows.apply import ApplyResult
+from gitbot.workflows.ask import documents_of_pass, site_documents
 from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.propose import PassView
 from gitbot.workflows.watch import ReconcileResult, apply_and_report, reconcile, watch
-from gitbot.workflows.watch.run import LONGEST_REST, next_turn, wait_for_next_pass
+from gitbot.workflows.watch.run import (
+    LONGEST_REST,
+    OnRest,
+    is_quiet,
+    next_turn,
+    wait_for_next_pass,
+)
 from tests.doubles.intents import REQUEST, RULE
 from tests.unit.workflows.story import Story, configuration
 
@@ -34,6 +45,7 @@ class Watched:
     results: list[ReconcileResult] = field(default_factory=list)
     troubles: list[tuple[str, int]] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
+    on_rest: OnRest | None = None
 
     def over(self) -> bool:
         if self.ends_at and self.story.port.now() >= self.ends_at:
@@ -59,6 +71,7 @@ class Watched:
             every=every,
             on_pass=self.on_pass,
             on_trouble=lambda error, rest: self.troubles.append((str(error), rest)),
+            on_rest=self.on_rest,
         )
 
 
@@ -155,6 +168,52 @@ def test_turns_of_fifty_clusters_are_spread_over_the_interval() -> None:
     crowds = Counter((turn % 300) // 30 for turn in turns)
     assert len(crowds) == 10
     assert max(crowds.values()) <= 10
+
+
+class Unasked:
+    """A port that fails the test where somebody asks it; what it knows by itself it may say."""
+
+    def __init__(self, port: Any, *known: str) -> None:
+        self._port = port
+        self._known = known
+
+    def __getattr__(self, name: str) -> Any:
+        assert name in self._known, f"{name} was asked"
+        return getattr(self._port, name)
+
+
+@pytest.mark.parametrize("files", [{}, {"jump": REQUEST}])
+def test_what_is_shown_between_passes_asks_nobody(files: dict[str, Any]) -> None:
+    story = Story.begin(db=RULE, **files)
+    shown: list[tuple[SiteDocuments, SiteDocuments]] = []
+
+    def on_rest(shell: RunContext, view: PassView) -> None:
+        quiet = replace(
+            shell,
+            forge=Unasked(shell.forge, "bot", "capabilities", "clock_skew"),
+            cluster=Unasked(shell.cluster),
+        )
+        shown.append((documents_of_pass(quiet, view), site_documents(shell)))
+
+    watched = Watched(story, passes=2)
+    watched.on_rest = on_rest
+    watched.run()
+    for made, asked in shown:
+        assert made.status.pulls == asked.status.pulls
+        assert replace(made, status=asked.status) == asked
+        assert msgspec.structs.replace(made.status, not_planned=[]) == msgspec.structs.replace(
+            asked.status, not_planned=[]
+        )
+    assert len(shown) == 1, "nothing is shown once the run is to end"
+
+
+@pytest.mark.parametrize(("soon", "shows"), [(10, False), (600, True)])
+def test_nothing_is_shown_right_before_an_opening(story: Story, soon: int, shows: bool) -> None:
+    request = RequestId.read("request/db/one")
+    opens = story.port.now() + soon
+    waits = Waiting(request=request, move=1, vm="db/one", reason="not now", until=opens)
+    assert is_quiet(story.shell, ApplyResult(waiting=(waits,))) is shows
+    assert not is_quiet(story.shell, ApplyResult(unfinished=True))
 
 
 def test_a_merge_ends_the_rest(story: Story) -> None:
