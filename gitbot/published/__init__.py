@@ -56,7 +56,15 @@ from gitbot.published.results import (
     read_rights,
     snapshot_file,
 )
-from gitbot.published.site import PastMove, PlaceLine, PublishedMap, PublishedMoves
+from gitbot.published.site import (
+    BoardNode,
+    BoardWindow,
+    PastMove,
+    PlaceLine,
+    PublishedBoard,
+    PublishedMap,
+    PublishedMoves,
+)
 from gitbot.published.status import (
     ListingItem,
     PublishedCalendar,
@@ -69,6 +77,8 @@ from gitbot.published.status import (
 __all__ = [
     "DAILY",
     "TRIAL",
+    "BoardNode",
+    "BoardWindow",
     "CommandOutcome",
     "Document",
     "FindingList",
@@ -83,6 +93,7 @@ __all__ = [
     "PolicyList",
     "PublishedApply",
     "PublishedAudit",
+    "PublishedBoard",
     "PublishedCalendar",
     "PublishedComment",
     "PublishedDiagnosis",
@@ -127,6 +138,7 @@ _DOCUMENTS: tuple[type[Part], ...] = (
     PolicyList,
     PublishedApply,
     PublishedAudit,
+    PublishedBoard,
     PublishedCalendar,
     PublishedComment,
     PublishedDiagnosis,

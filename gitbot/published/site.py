@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from gitbot.published.document import Count, Document, Instant, Part
+from gitbot.model.ledger.request_id import RequestId
+from gitbot.published.document import Count, Document, Instant, KnownInstant, Part
 
 Bytes = Annotated[int, Meta(description="In bytes.")]
 
@@ -31,6 +32,54 @@ class PublishedMap(Document, frozen=True, kw_only=True):
     now: Instant = field(name="time")
     not_read: Annotated[str, Meta(description="Why the cluster could not be read.")]
     nodes: list[PlaceLine]
+
+
+class StayLine(Part, frozen=True):
+    """A VM that a drain leaves on its node for now."""
+
+    vm: str
+    why: str
+
+
+class BoardNode(Part, frozen=True):
+    """One node of a maintenance; an instant is "" for what has not happened."""
+
+    node: str
+    state: Annotated[str, Meta(description="waiting, draining, ready, returned or closed.")]
+    began: Annotated[KnownInstant, Meta(description="When its drain began.")]
+    empty: Annotated[KnownInstant, Meta(description="When it was ready for the work on it.")]
+    back: Annotated[KnownInstant, Meta(description="When it returned.")]
+    cordon: Annotated[str, Meta(description='Who cordoned it; "" if that is unknown.')]
+    planned: Annotated[
+        Count, Meta(description="VMs that leave it by plan; before a plan, its VMs.")
+    ]
+    moved: Annotated[Count, Meta(description="Those of them that have left it.")]
+    stays: Annotated[list[StayLine], Meta(description="What is still on it, and why.")]
+    next_command: Annotated[str, Meta(description='What a person types; "" for nothing.')] = field(
+        name="next"
+    )
+
+
+class BoardWindow(Part, frozen=True):
+    """One occurrence of a maintenance window; `request` is its drain."""
+
+    window: str
+    occurrence: str
+    request: RequestId
+    starts: KnownInstant
+    ends: Annotated[KnownInstant, Meta(description='"" if it has no end.')]
+    words: Annotated[str, Meta(description="When, in words and in local time.")]
+    nodes: list[BoardNode]
+
+
+class PublishedBoard(Document, frozen=True, kw_only=True):
+    """Maintenance as planned and as it went: what runs or ended within a day, then what opens."""
+
+    kind: Literal["MaintenanceBoard"] = "MaintenanceBoard"
+    cluster: str
+    now: Instant = field(name="time")
+    not_read: Annotated[str, Meta(description="Why the cluster could not be read.")]
+    windows: list[BoardWindow]
 
 
 class PastMove(Part, frozen=True):

@@ -15,7 +15,7 @@ ROOMS = {
     "adapters": 11_419,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_218,
+    "cli": 10_219,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,
@@ -27,15 +27,15 @@ ROOMS = {
     "planner": 8_416,
     "policy": 4_097,
     "ports": 665,
-    "published": 2_370,
+    "published": 2_431,
     "rendering": 347,
-    "reports": 4_458,
+    "reports": 4_524,
     "service": 264,
     "settings": 1_310,
     "simulation": 8_913,
     "snapshot": 2_778,
     "wiring": 1_290,
-    "workflows": 18_979,
+    "workflows": 19_150,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def site(*, where: dict[str, str], out: str, all_clusters: bool) -> int:
     """Write what `status`, `get`, `calendar` and `ledger` say as pages that need no script.
 
-    DIR/index.html lists all clusters, DIR/CLUSTER/ has the pages of one: status, map, rules,
-    calendar and history, each with its document as JSON. Run it again for each cluster; if each run
+    DIR/index.html lists all clusters, DIR/CLUSTER/ has the pages of one: status, maintenance, map,
+    rules, calendar and history, each with its document as JSON. Run it again for each cluster; if each run
     has its own DIR, as in CI, give --all-clusters, and put the folders together. Only files that
     changed are written, and none is removed. The pages name nodes, VMs and people: publish
     them only where all that may be read. Exit codes as of `status`.

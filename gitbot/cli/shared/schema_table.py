@@ -29,6 +29,7 @@ _OTHERS: dict[str, str] = {
     "LedgerEntryList": "gitbot.published.ledger_lines:ledger_schema",
     "List": _PUBLISHED,
     "Listing": _PUBLISHED,
+    "MaintenanceBoard": _PUBLISHED,
     "MoveHistory": _PUBLISHED,
     "Notice": _PUBLISHED,
     "PlacementPlan": _PUBLISHED,

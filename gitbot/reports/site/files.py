@@ -14,6 +14,7 @@ from gitbot.model.text.wording import counted
 from gitbot.published import ListingItem, PublishedListing, json_text
 from gitbot.reports import escape
 from gitbot.reports.html.templates import compiled, parts_of, rendered
+from gitbot.reports.site.board import board_page
 from gitbot.reports.site.node_map import map_pages
 from gitbot.reports.site.page_model import (
     Cell,
@@ -29,6 +30,7 @@ PAGE = "site.html.j2"
 PARTS = (PAGE, "report.css.j2", "site.css.j2")
 NAVIGATION = (
     ("index.html", "Status"),
+    ("maintenance.html", "Maintenance"),
     ("map.html", "Map"),
     ("rules.html", "Rules"),
     ("calendar.html", "Calendar"),
@@ -138,6 +140,7 @@ def _pages(documents: SiteDocuments) -> Iterator[SitePage]:
         tables=status_tables(documents),
         document=json_text(documents.status),
     )
+    yield board_page(documents)
     yield from map_pages(documents.places)
     yield _rules(documents)
     yield _calendar(documents)

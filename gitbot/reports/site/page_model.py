@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from gitbot.calendar import localized
 from gitbot.published import (
+    PublishedBoard,
     PublishedCalendar,
     PublishedListing,
     PublishedMap,
@@ -37,6 +38,7 @@ class SiteDocuments:
     clusters: PublishedListing
     status: PublishedStatus
     places: PublishedMap
+    board: PublishedBoard
     rules: PublishedListing
     calendar: PublishedCalendar
     moves: PublishedMoves
@@ -64,6 +66,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     tone: Tone = Tone.GOOD
     empty: str = ""
+    tones: tuple[Tone, ...] = ()  # of each row, where they differ
     open: bool = True  # False: folded until somebody opens it
 
 

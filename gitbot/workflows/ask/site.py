@@ -19,6 +19,7 @@ from gitbot.model.plan.problem import PlacementProblem
 from gitbot.published import PublishedMap, PublishedMoves, published
 from gitbot.published.ledger_lines import line_value
 from gitbot.reports.site import SiteDocuments
+from gitbot.workflows.ask.board import board
 from gitbot.workflows.ask.calendar_document import calendar_document
 from gitbot.workflows.ask.fleet import clusters_listing
 from gitbot.workflows.ask.history import Query, history, moves_of, past_move
@@ -71,6 +72,7 @@ def _documents(shell: RunContext, seen: CurrentState, page: StatusResult) -> Sit
         ),
         status=status_document(page),
         places=_places(seen, page),
+        board=board(seen, page),
         rules=listing_document(listing_of(shell, seen, page, "rules")),
         calendar=calendar_document(
             page.cluster,

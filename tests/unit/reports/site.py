@@ -3,6 +3,7 @@
 from typing import Any
 
 from gitbot.published import (
+    PublishedBoard,
     PublishedCalendar,
     PublishedListing,
     PublishedMap,
@@ -34,6 +35,7 @@ def documents(
         clusters=_listing("clusters", [item("Cluster", "iberia", state="idle")]),
         status=published({**made, **quiet, **lists, **status}, PublishedStatus),
         places=published({**made, "notRead": "", "nodes": places(nodes, vms, name)}, PublishedMap),
+        board=published({**made, "notRead": "", "windows": windows(name)}, PublishedBoard),
         rules=_listing("rules", [rule, item("PlacementRule", "kept", state="kept")]),
         calendar=published(
             {**made, "from": NOW, "until": NOW + 1, "events": [_event(name)]}, PublishedCalendar
@@ -55,6 +57,25 @@ def places(nodes: int, vms: int, name: str) -> list[dict[str, object]]:
         }
         for index in range(nodes)
     ]
+
+
+def windows(name: str) -> list[dict[str, object]]:
+    quiet = {"empty": 0, "back": 0, "cordon": "", "planned": 3, "moved": 1}
+    stays = [{"vm": f"team/{name}", "why": f"{name} has no room"}]
+    nodes = [
+        {
+            **quiet,
+            "node": f"{name}-0000",
+            "state": "draining",
+            "began": NOW,
+            "stays": stays,
+            "next": "gitbot plan",
+        },
+        {**quiet, "node": f"{name}-0001", "state": "waiting", "began": 0, "stays": [], "next": ""},
+    ]
+    ids = {"window": name, "occurrence": "o1", "request": "drain/rack/o1"}
+    times = {"starts": NOW, "ends": NOW + 7_200, "words": "from 22:00 until 02:00"}
+    return [{**ids, **times, "nodes": nodes}]
 
 
 def item(kind: str, name: str, *, state: str, health: str = "") -> dict[str, object]:

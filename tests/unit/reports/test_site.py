@@ -10,7 +10,7 @@ import pytest
 
 from gitbot.adapters.working_tree import ShippedTexts
 from gitbot.cli.shared.schema_table import schema_of
-from gitbot.published import PublishedMap, published
+from gitbot.published import PublishedBoard, PublishedMap, published
 from gitbot.reports.site import SiteDocuments, fleet_files, site_files
 from tests.unit.reports.site import NOW, documents, places, pull
 from tests.unit.reports.test_html import HOSTILE
@@ -116,6 +116,18 @@ def test_a_cluster_with_nodes_or_people_away_is_not_quiet(state: str, words: str
     found = documents(maintenance=[{**ids, "nodes": [node]}], pullRequests=[pull("Heal it")])
     text = files(found)["index.html"].decode()
     assert f'<span class="state">{words}</span>' in text
+
+
+def test_the_board_says_what_stays_behind_and_what_to_type() -> None:
+    text = files(documents())["maintenance.html"].decode()
+    assert "1 node in maintenance, 1 node with VMs that stay" in text
+    assert "<h2>node: from 22:00 until 02:00</h2>" in text
+    assert ">1 of 3<" in text
+    assert ">team/node: node has no room<" in text
+    assert "<code>gitbot plan</code>" in text
+    empty = PublishedBoard(cluster="iberia", now=NOW, not_read="", windows=[])  # type: ignore[arg-type]
+    text = files(replace(documents(), board=empty))["maintenance.html"].decode()
+    assert "No maintenance is planned" in text
 
 
 @pytest.mark.parametrize(("healthy", "tone"), [(True, "careful"), (False, "bad")])
