@@ -6,7 +6,7 @@ once. This room computes nothing and never decides the content of a document.
 
 from typing import Any
 
-from gitbot.published.audit import PublishedAudit
+from gitbot.published.audit import AuditLine, PublishedAudit
 from gitbot.published.document import (
     Document,
     Part,
@@ -77,6 +77,7 @@ from gitbot.published.status import (
 __all__ = [
     "DAILY",
     "TRIAL",
+    "AuditLine",
     "BoardNode",
     "BoardWindow",
     "CommandOutcome",

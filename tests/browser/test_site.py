@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 TEMPLATES = ShippedTexts().templates()
 LONG = "a-very-long-name-of-a-virtual-machine-" * 6
 STOP = {"reason": "held: cable work", "by": "ana", "since": NOW, "next": "gitbot resume"}
-PAGES = ("index", "maintenance", "map", "zone-zone-0", "rules", "calendar", "moves")
+PAGES = ("index", "maintenance", "map", "zone-zone-0", "rules", "faults", "calendar", "moves")
 SITES = {
     "quiet": documents(),
     "busy": documents(nodes=300, stop="held", stops=[STOP], pullRequests=[pull("Heal it")]),

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from gitbot.audit import AuditFinding, LoadQuestion
     from gitbot.cli.shared.explain_grounds import RepositoryContext
     from gitbot.kubernetes.selectors import Scope
-    from gitbot.published import PublishedAudit
     from gitbot.workflows.audit import AuditQuery, AuditResult
 
 _TALK = ("table", "wide")
@@ -185,7 +184,9 @@ def _exit_code(result: AuditResult, fail_on: str) -> int:
 def _shown(result: AuditResult, output: str, zone: str) -> str:
     findings = [item.finding for item in result.findings]
     if output in ("json", "yaml"):
-        return document_text(_document(result), output)
+        from gitbot.workflows.audit import audit_document  # noqa: PLC0415 - keeps --help quick
+
+        return document_text(audit_document(result), output)
     if output == "name":
         names = dict.fromkeys(f"{item.kind.lower()}/{item.name.name}" for item in result.findings)
         return "".join(f"{name}\n" for name in names)
@@ -223,43 +224,6 @@ def _page(result: AuditResult, state: str) -> str:
         rows=[head, *rows],
         product="audit",
     )
-
-
-def _document(result: AuditResult) -> PublishedAudit:
-    from gitbot.published import PublishedAudit, published  # noqa: PLC0415 - msgspec where used
-
-    counts = result.counts()
-    fields = {
-        "cluster": result.cluster,
-        "time": result.now,
-        "takenAt": result.taken_at,
-        "snapshot": result.snapshot,
-        "errors": counts[Severity.ERROR],
-        "warnings": counts[Severity.WARNING],
-        "notes": counts[Severity.NOTE],
-        "unasked": result.unasked,
-        "items": [_item(item) for item in result.findings],
-    }
-    return published(fields, PublishedAudit)
-
-
-def _item(item: AuditFinding) -> dict[str, object]:
-    found = item.finding
-    subject = {"kind": item.kind, "namespace": item.name.namespace, "name": item.name.name}
-    return {
-        "code": found.code,
-        "severity": found.severity,
-        "subject": subject,
-        "vms": [str(vm) for vm in item.vms],
-        "node": item.node,
-        "rule": item.rule,
-        "message": found.message,
-        "hint": found.hint,
-        "file": found.file,
-        "line": found.line,
-        "since": item.since,
-        "observed": item.observed,
-    }
 
 
 def _counts(result: AuditResult) -> str:

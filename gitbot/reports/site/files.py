@@ -15,6 +15,7 @@ from gitbot.published import ListingItem, PublishedListing, json_text
 from gitbot.reports import escape
 from gitbot.reports.html.templates import compiled, parts_of, rendered
 from gitbot.reports.site.board import board_page
+from gitbot.reports.site.fault_tables import faults_page
 from gitbot.reports.site.node_map import map_pages
 from gitbot.reports.site.page_model import (
     Cell,
@@ -33,6 +34,7 @@ NAVIGATION = (
     ("maintenance.html", "Maintenance"),
     ("map.html", "Map"),
     ("rules.html", "Rules"),
+    ("faults.html", "Faults"),
     ("calendar.html", "Calendar"),
     ("moves.html", "History"),
 )
@@ -143,6 +145,7 @@ def _pages(documents: SiteDocuments) -> Iterator[SitePage]:
     yield board_page(documents)
     yield from map_pages(documents.places)
     yield _rules(documents)
+    yield faults_page(documents)
     yield _calendar(documents)
     yield _moves(documents)
 

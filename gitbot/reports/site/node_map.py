@@ -21,11 +21,12 @@ def map_pages(places: PublishedMap) -> Iterator[SitePage]:
     zones = grouped((node.zone, node) for node in places.nodes)
     tiles = zones if len(places.nodes) <= _MOST_TILES else {}
     vms = counted(sum(len(node.vms) for node in places.nodes), "VM")
+    words = f"{counted(len(places.nodes), 'node')} in {counted(len(zones), 'zone')}, {vms}"
     yield SitePage(
         path="map.html",
         title="map",
-        headline=f"{counted(len(places.nodes), 'node')} in {counted(len(zones), 'zone')}, {vms}",
-        tone=_tone(places.nodes),
+        headline="The cluster could not be read" if places.not_read else words,
+        tone=Tone.BAD if places.not_read else _tone(places.nodes),
         zones=_tiles(tiles, named=len(places.nodes) <= NAMED),
         tables=(
             Table(

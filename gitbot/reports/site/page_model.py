@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from gitbot.calendar import localized
 from gitbot.published import (
+    PublishedAudit,
     PublishedBoard,
     PublishedCalendar,
     PublishedListing,
@@ -40,6 +41,7 @@ class SiteDocuments:
     places: PublishedMap
     board: PublishedBoard
     rules: PublishedListing
+    audit: PublishedAudit
     calendar: PublishedCalendar
     moves: PublishedMoves
 

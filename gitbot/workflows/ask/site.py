@@ -16,6 +16,7 @@ from gitbot.model.cluster.free_memory import free_memory
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.problem import PlacementProblem
+from gitbot.model.text.canonical import digest
 from gitbot.published import PublishedMap, PublishedMoves, published
 from gitbot.published.ledger_lines import line_value
 from gitbot.reports.site import SiteDocuments
@@ -27,6 +28,7 @@ from gitbot.workflows.ask.listing import listing_document, listing_of
 from gitbot.workflows.ask.node_vm_rows import nodes_in
 from gitbot.workflows.ask.status import StatusResult, look_at_all, whole_status
 from gitbot.workflows.ask.status_document import status_document
+from gitbot.workflows.audit import AuditResult, audit_document, run_audit
 from gitbot.workflows.core.base_branch import readable_base
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.window_standing import window_standings
@@ -74,6 +76,7 @@ def _documents(shell: RunContext, seen: CurrentState, page: StatusResult) -> Sit
         places=_places(seen, page),
         board=board(seen, page),
         rules=listing_document(listing_of(shell, seen, page, "rules")),
+        audit=audit_document(_audited(seen)),
         calendar=calendar_document(
             page.cluster,
             _agenda(seen).events(after=page.now, before=page.now + AHEAD),
@@ -82,6 +85,21 @@ def _documents(shell: RunContext, seen: CurrentState, page: StatusResult) -> Sit
         ),
         moves=_moves(seen, page),
     )
+
+
+def _audited(seen: CurrentState) -> AuditResult:
+    snapshot = seen.problem.snapshot
+    if seen.unread:  # of nothing, nothing is wrong
+        why, none = (f"the cluster: {seen.unread}",), digest({})
+        return AuditResult(
+            cluster=snapshot.cluster,
+            now=seen.now,
+            taken_at=seen.now,
+            snapshot=none,
+            findings=(),
+            unasked=why,
+        )
+    return run_audit(snapshot, now=seen.now, revision=seen.base.revision, ledger=seen.ledger)
 
 
 def _places(seen: CurrentState, page: StatusResult) -> PublishedMap:

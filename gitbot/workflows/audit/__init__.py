@@ -7,6 +7,15 @@ compiling found and which rules cannot hold together, and narrows the result to 
 from __future__ import annotations
 
 from gitbot.workflows.audit.audit_record import score, standing_since
+from gitbot.workflows.audit.document import audit_document
 from gitbot.workflows.audit.run import AuditQuery, AuditResult, Manifests, run_audit
 
-__all__ = ["AuditQuery", "AuditResult", "Manifests", "run_audit", "score", "standing_since"]
+__all__ = [
+    "AuditQuery",
+    "AuditResult",
+    "Manifests",
+    "audit_document",
+    "run_audit",
+    "score",
+    "standing_since",
+]

@@ -77,6 +77,9 @@ def test_a_cluster_that_does_not_answer_is_said_with_exit_code_2(
     assert f"error: {name} could not be read: " in said.err
     page = (tmp_path / "site" / name / "index.html").read_text()
     assert "The cluster could not be read" in page
+    for other in ("faults", "maintenance", "plans", "map"):
+        page = (tmp_path / "site" / name / f"{other}.html").read_text()
+        assert 'header class="good"' not in page or other == "plans", other
 
 
 def test_the_exit_code_is_that_of_status(desk: Desk, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from gitbot.published import (
+    PublishedAudit,
     PublishedBoard,
     PublishedCalendar,
     PublishedListing,
@@ -37,6 +38,7 @@ def documents(
         places=published({**made, "notRead": "", "nodes": places(nodes, vms, name)}, PublishedMap),
         board=published({**made, "notRead": "", "windows": windows(name)}, PublishedBoard),
         rules=_listing("rules", [rule, item("PlacementRule", "kept", state="kept")]),
+        audit=published(_audit(name), PublishedAudit),
         calendar=published(
             {**made, "from": NOW, "until": NOW + 1, "events": [_event(name)]}, PublishedCalendar
         ),
@@ -86,6 +88,28 @@ def item(kind: str, name: str, *, state: str, health: str = "") -> dict[str, obj
 def pull(title: str, *, url: str = "https://forge.example/acme/placement/pulls/7") -> Any:
     then = "review and merge it"
     return {"number": 7, "title": title, "branch": "b", "url": url, "next": then}
+
+
+def _audit(name: str) -> dict[str, object]:
+    counts = {"errors": 1, "warnings": 2, "notes": 0, "unasked": ["manifests in Git"]}
+    made = {"cluster": "iberia", "time": NOW, "takenAt": NOW, "snapshot": f"sha256:{'0' * 64}"}
+    items = [
+        finding("audit/rule-broken", name, "error", since=NOW - 3_600, observed=True),
+        finding("audit/not-migratable", name, "warning", since=NOW - 60),
+        finding("audit/not-migratable", f"{name}2", "warning"),
+    ]
+    return {**made, **counts, "items": items}
+
+
+def finding(
+    code: str, name: str, severity: str, *, since: int = 0, observed: bool = False
+) -> dict[str, object]:
+    return {
+        "code": code, "severity": severity, "vms": [], "node": "", "rule": "",
+        "hint": "gitbot plan",
+        "subject": {"kind": "VM", "namespace": "team", "name": name}, "message": f"{code} says why",
+        "file": "rack.yaml", "line": 1, "since": since, "observed": observed,
+    }  # fmt: skip
 
 
 def _listing(of: str, items: list[dict[str, object]]) -> PublishedListing:

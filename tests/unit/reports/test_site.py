@@ -10,9 +10,9 @@ import pytest
 
 from gitbot.adapters.working_tree import ShippedTexts
 from gitbot.cli.shared.schema_table import schema_of
-from gitbot.published import PublishedBoard, PublishedMap, published
+from gitbot.published import PublishedAudit, PublishedBoard, PublishedMap, published
 from gitbot.reports.site import SiteDocuments, fleet_files, site_files
-from tests.unit.reports.site import NOW, documents, places, pull
+from tests.unit.reports.site import NOW, documents, finding, places, pull
 from tests.unit.reports.test_html import HOSTILE
 
 TEMPLATES = ShippedTexts().templates()
@@ -128,6 +128,37 @@ def test_the_board_says_what_stays_behind_and_what_to_type() -> None:
     empty = PublishedBoard(cluster="iberia", now=NOW, not_read="", windows=[])  # type: ignore[arg-type]
     text = files(replace(documents(), board=empty))["maintenance.html"].decode()
     assert "No maintenance is planned" in text
+
+
+def test_faults_are_grouped_by_reason_with_their_age() -> None:
+    text = files(documents())["faults.html"].decode()
+    assert "1 error, 2 warnings" in text
+    assert text.index("What cannot move, and why") < text.index("Broken rules and wishes")
+    assert ">2: VM team/node, VM team/node2<" in text
+    assert ">at most 1 min<" in text
+    assert ">at least 1 h<" in text
+    assert "Not looked at: manifests in Git." in text
+    assert "Single points" not in text
+
+
+def test_moves_that_wait_are_grouped_by_reason() -> None:
+    move = {"id": 1, "from": "n1", "to": "n2", "landed": "", "reason": "", "waits": "no room"}
+    held = {**move, "state": "held", "until": ""}
+    moves = [{**held, "vm": "a/b"}, {**held, "vm": "a/c"}, {**held, "vm": "a/d", "until": NOW + 9}]
+    request = {"id": "request/a/b", "state": "held", "section": "held", "next": "gitbot plan"}
+    text = files(documents(requests=[{**request, "moves": moves}]))["faults.html"].decode()
+    assert ">2: a/b, a/c</td>" in text
+    assert text.index("no room") < text.index("<code>gitbot plan</code>")
+    assert "a/d" not in text
+
+
+def test_a_fault_of_each_of_many_vms_is_one_row() -> None:
+    lines = [finding("audit/not-migratable", f"vm-{n}", "warning") for n in range(6_000)]
+    fields = {**json.loads(files(documents())["faults.json"]), "items": lines}
+    audit = published({**fields, "time": NOW, "takenAt": NOW}, PublishedAudit)
+    page = files(replace(documents(), audit=audit))["faults.html"]
+    assert b">6000: VM team/vm-0, " in page
+    assert len(page) < 20_000
 
 
 @pytest.mark.parametrize(("healthy", "tone"), [(True, "careful"), (False, "bad")])
