@@ -59,11 +59,13 @@ from gitbot.published.results import (
 from gitbot.published.site import (
     BoardNode,
     BoardWindow,
+    OpenPlan,
     PastMove,
     PlaceLine,
     PublishedBoard,
     PublishedMap,
     PublishedMoves,
+    PublishedPlans,
 )
 from gitbot.published.status import (
     ListingItem,
@@ -85,6 +87,7 @@ __all__ = [
     "FindingList",
     "ListingItem",
     "ManifestList",
+    "OpenPlan",
     "Part",
     "PastMove",
     "PlaceLine",
@@ -103,6 +106,7 @@ __all__ = [
     "PublishedMap",
     "PublishedMoves",
     "PublishedNotice",
+    "PublishedPlans",
     "PublishedPropose",
     "PublishedReconcile",
     "PublishedRights",
@@ -151,6 +155,7 @@ _DOCUMENTS: tuple[type[Part], ...] = (
     PublishedMoves,
     PublishedNotice,
     PublishedPlan,
+    PublishedPlans,
     PublishedPropose,
     PublishedReconcile,
     PublishedRights,

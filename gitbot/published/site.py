@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from gitbot.model.ledger.request_id import RequestId
-from gitbot.published.document import Count, Document, Instant, KnownInstant, Part
+from gitbot.published.document import Count, Digest, Document, Instant, KnownInstant, Part
 
 Bytes = Annotated[int, Meta(description="In bytes.")]
 
@@ -80,6 +80,46 @@ class PublishedBoard(Document, frozen=True, kw_only=True):
     now: Instant = field(name="time")
     not_read: Annotated[str, Meta(description="Why the cluster could not be read.")]
     windows: list[BoardWindow]
+
+
+class OpenPlanNode(Part, frozen=True):
+    """One node that a plan touches; `stay` are the VMs on it that the plan does not move."""
+
+    node: str
+    zone: str
+    stay: Count
+
+
+class OpenPlanMove(Part, frozen=True):
+    """One move of a plan."""
+
+    vm: str
+    source: str = field(name="from")
+    to: str
+    wave: Annotated[Count, Meta(description="Counts from 1.")]
+    seconds: Annotated[Count, Meta(description="Estimated.")]
+    why: str
+
+
+class OpenPlan(Part, frozen=True):
+    """A plan of an open pull request, or what is left of an approved one (pull request 0)."""
+
+    title: str
+    pull_request: Count
+    url: str
+    digest: Digest
+    nodes: list[OpenPlanNode]
+    moves: list[OpenPlanMove]
+
+
+class PublishedPlans(Document, frozen=True, kw_only=True):
+    """What would move: the plans that are approved, and those that wait for a merge."""
+
+    kind: Literal["OpenPlans"] = "OpenPlans"
+    cluster: str
+    now: Instant = field(name="time")
+    not_read: Annotated[str, Meta(description="Why the cluster could not be read.")]
+    plans: list[OpenPlan]
 
 
 class PastMove(Part, frozen=True):

@@ -16,7 +16,17 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 TEMPLATES = ShippedTexts().templates()
 LONG = "a-very-long-name-of-a-virtual-machine-" * 6
 STOP = {"reason": "held: cable work", "by": "ana", "since": NOW, "next": "gitbot resume"}
-PAGES = ("index", "maintenance", "map", "zone-zone-0", "rules", "faults", "calendar", "moves")
+PAGES = (
+    "index",
+    "maintenance",
+    "plans",
+    "map",
+    "zone-zone-0",
+    "rules",
+    "faults",
+    "calendar",
+    "moves",
+)
 SITES = {
     "quiet": documents(),
     "busy": documents(nodes=300, stop="held", stops=[STOP], pullRequests=[pull("Heal it")]),
@@ -57,6 +67,18 @@ def test_no_page_scrolls_sideways(page: Page, folder: Path, width: int) -> None:
     for name in PAGES:
         page.open(folder / f"{name}.html")
         assert page.value("document.documentElement.scrollWidth") <= width, name
+
+
+def test_the_slider_of_a_plan_needs_no_script(page: Page, folder: Path) -> None:
+    page.width(1280)
+    page.open(folder / "plans.html")
+    shown = "[...document.querySelectorAll('{}')].filter(it => it.offsetParent !== null).length"
+    found = []
+    for step in range(4):
+        page.value(f"document.getElementById('plan1s{step}').click()")
+        found.append([page.value(shown.format(f".{kind}")) for kind in ("leaving", "arriving")])
+        assert page.value(shown.format(".words")) == 1
+    assert found == [[3, 0], [2, 1], [1, 2], [0, 3]]
 
 
 def test_a_page_loads_nothing_and_complains_of_nothing(page: Page, folder: Path) -> None:

@@ -15,7 +15,7 @@ ROOMS = {
     "adapters": 11_419,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_183,
+    "cli": 10_184,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,
@@ -27,15 +27,15 @@ ROOMS = {
     "planner": 8_416,
     "policy": 4_097,
     "ports": 665,
-    "published": 2_432,
+    "published": 2_477,
     "rendering": 347,
-    "reports": 4_655,
+    "reports": 4_780,
     "service": 264,
     "settings": 1_310,
     "simulation": 8_913,
     "snapshot": 2_778,
     "wiring": 1_290,
-    "workflows": 19_220,
+    "workflows": 19_320,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

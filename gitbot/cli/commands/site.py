@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 def site(*, where: dict[str, str], out: str, all_clusters: bool) -> int:
     """Write what `status`, `get`, `calendar` and `ledger` say as pages that need no script.
 
-    DIR/index.html lists all clusters, DIR/CLUSTER/ has the pages of one: status, maintenance, map,
-    rules, faults, calendar and history, each with its document as JSON. Run it again for each
-    cluster; if each run has its own DIR, as in CI, give --all-clusters, and put the folders
-    together. Only files that changed are written, and none is removed. The pages name nodes, VMs
-    and people: publish them only where all that may be read. Exit codes as of `status`.
+    DIR/index.html lists all clusters, DIR/CLUSTER/ has the pages of one: status, maintenance,
+    plans, map, rules, faults, calendar and history, each with its document as JSON. Run it again
+    for each cluster; if each run has its own DIR, as in CI, give --all-clusters, and put the
+    folders together. Only files that changed are written, and none is removed. The pages name
+    nodes, VMs and people: publish them only where all that may be read. Exit codes as of `status`.
     """
     from gitbot.reports.site import fleet_files, site_files  # noqa: PLC0415 - jinja2 only where used
     from gitbot.workflows.ask import site_documents  # noqa: PLC0415 - keeps --help quick

@@ -32,6 +32,7 @@ _OTHERS: dict[str, str] = {
     "MaintenanceBoard": _PUBLISHED,
     "MoveHistory": _PUBLISHED,
     "Notice": _PUBLISHED,
+    "OpenPlans": _PUBLISHED,
     "PlacementPlan": _PUBLISHED,
     "PlacementPolicy": "gitbot.policy.policy_files:json_schema",
     "PlacementPolicyExemption": "gitbot.policy.exemptions:json_schema",

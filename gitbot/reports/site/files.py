@@ -25,13 +25,15 @@ from gitbot.reports.site.page_model import (
     Tone,
     rows,
 )
+from gitbot.reports.site.plans import plans_page
 from gitbot.reports.site.status_tables import glance, headline, status_tables
 
 PAGE = "site.html.j2"
-PARTS = (PAGE, "report.css.j2", "site.css.j2")
+PARTS = (PAGE, "site_plan.html.j2", "report.css.j2", "site.css.j2", "site_plan.css.j2")
 NAVIGATION = (
     ("index.html", "Status"),
     ("maintenance.html", "Maintenance"),
+    ("plans.html", "Plans"),
     ("map.html", "Map"),
     ("rules.html", "Rules"),
     ("faults.html", "Faults"),
@@ -143,6 +145,7 @@ def _pages(documents: SiteDocuments) -> Iterator[SitePage]:
         document=json_text(documents.status),
     )
     yield board_page(documents)
+    yield plans_page(documents)
     yield from map_pages(documents.places)
     yield _rules(documents)
     yield faults_page(documents)

@@ -14,6 +14,7 @@ from gitbot.published import (
     PublishedListing,
     PublishedMap,
     PublishedMoves,
+    PublishedPlans,
     PublishedStatus,
 )
 
@@ -40,6 +41,7 @@ class SiteDocuments:
     status: PublishedStatus
     places: PublishedMap
     board: PublishedBoard
+    plans: PublishedPlans
     rules: PublishedListing
     audit: PublishedAudit
     calendar: PublishedCalendar
@@ -95,6 +97,25 @@ class ZoneTiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanCard:
+    """One node of a plan. `leaving` and `arriving` are VMs, each with the step that moves it."""
+
+    node: str
+    stay: str
+    leaving: tuple[tuple[str, int], ...]
+    arriving: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSlider:
+    """A plan before it, after each step, and after it. `steps` says what each position shows."""
+
+    words: str
+    steps: tuple[tuple[str, str], ...]
+    cards: tuple[PlanCard, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SitePage:
     """One page: `path` is its file, `document` the JSON beside it."""
 
@@ -105,6 +126,7 @@ class SitePage:
     tables: tuple[Table, ...]
     document: str
     zones: tuple[ZoneTiles, ...] = ()
+    sliders: tuple[PlanSlider, ...] = ()
     note: str = ""
 
 

@@ -26,6 +26,7 @@ from gitbot.workflows.ask.fleet import clusters_listing
 from gitbot.workflows.ask.history import Query, history, moves_of, past_move
 from gitbot.workflows.ask.listing import listing_document, listing_of
 from gitbot.workflows.ask.node_vm_rows import nodes_in
+from gitbot.workflows.ask.open_plans import open_plans
 from gitbot.workflows.ask.status import StatusResult, look_at_all, whole_status
 from gitbot.workflows.ask.status_document import status_document
 from gitbot.workflows.audit import AuditResult, audit_document, run_audit
@@ -75,6 +76,7 @@ def _documents(shell: RunContext, seen: CurrentState, page: StatusResult) -> Sit
         status=status_document(page),
         places=_places(seen, page),
         board=board(seen, page),
+        plans=open_plans(seen, page),
         rules=listing_document(listing_of(shell, seen, page, "rules")),
         audit=audit_document(_audited(seen)),
         calendar=calendar_document(

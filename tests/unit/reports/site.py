@@ -9,6 +9,7 @@ from gitbot.published import (
     PublishedListing,
     PublishedMap,
     PublishedMoves,
+    PublishedPlans,
     PublishedStatus,
     published,
 )
@@ -37,6 +38,7 @@ def documents(
         status=published({**made, **quiet, **lists, **status}, PublishedStatus),
         places=published({**made, "notRead": "", "nodes": places(nodes, vms, name)}, PublishedMap),
         board=published({**made, "notRead": "", "windows": windows(name)}, PublishedBoard),
+        plans=published({**made, "notRead": "", "plans": [plan(name)]}, PublishedPlans),
         rules=_listing("rules", [rule, item("PlacementRule", "kept", state="kept")]),
         audit=published(_audit(name), PublishedAudit),
         calendar=published(
@@ -59,6 +61,21 @@ def places(nodes: int, vms: int, name: str) -> list[dict[str, object]]:
         }
         for index in range(nodes)
     ]
+
+
+def plan(name: str, *, moves: int = 3, title: str = "Empty a rack") -> dict[str, object]:
+    """A plan that moves VMs from the first node to the others, a wave each."""
+    return {
+        "title": title, "pullRequest": 7, "url": "", "digest": f"sha256:{'0' * 64}",
+        "nodes": [{"node": f"{name}-{n}", "zone": "zone-0", "stay": n} for n in range(3)],
+        "moves": [
+            {
+                "vm": f"team/{name}-{n}", "from": f"{name}-0", "to": f"{name}-{1 + n % 2}",
+                "wave": n + 1, "seconds": 60, "why": name,
+            }
+            for n in range(moves)
+        ],
+    }  # fmt: skip
 
 
 def windows(name: str) -> list[dict[str, object]]:

@@ -10,9 +10,9 @@ import pytest
 
 from gitbot.adapters.working_tree import ShippedTexts
 from gitbot.cli.shared.schema_table import schema_of
-from gitbot.published import PublishedAudit, PublishedBoard, PublishedMap, published
+from gitbot.published import PublishedAudit, PublishedBoard, PublishedMap, PublishedPlans, published
 from gitbot.reports.site import SiteDocuments, fleet_files, site_files
-from tests.unit.reports.site import NOW, documents, finding, places, pull
+from tests.unit.reports.site import NOW, documents, finding, places, plan, pull
 from tests.unit.reports.test_html import HOSTILE
 
 TEMPLATES = ShippedTexts().templates()
@@ -139,6 +139,38 @@ def test_faults_are_grouped_by_reason_with_their_age() -> None:
     assert ">at least 1 h<" in text
     assert "Not looked at: manifests in Git." in text
     assert "Single points" not in text
+
+
+def plans(*found: dict[str, object]) -> str:
+    fields = {"cluster": "iberia", "time": NOW, "notRead": "", "plans": list(found)}
+    made = files(replace(documents(), plans=published(fields, PublishedPlans)))
+    assert len(made["plans.html"]) <= LARGEST
+    return made["plans.html"].decode()
+
+
+def test_a_plan_is_shown_before_after_and_after_each_wave() -> None:
+    text = plans(plan("n"))
+    assert "<h2>#7 Empty a rack: waits for a merge</h2>" in text
+    assert [text.count(f'class="s{step}" name="plan1"') for step in range(5)] == [1, 1, 1, 1, 0]
+    assert "After wave 2: 2 of 3 VMs moved" in text
+    assert '<li class="leaving t1">team/n-1</li>' in text
+    assert '<li class="arriving f1">team/n-1</li>' in text
+    assert ".s1:checked~.cards .t0{display:none}" in text
+    assert ".s1:checked~.cards .f0{" not in text
+
+
+def test_many_waves_are_fewer_steps() -> None:
+    text = plans(plan("n", moves=30))
+    assert 'class="s12"' in text
+    assert 'class="s13"' not in text
+    assert "After waves 29 to 30: 30 of 30 VMs moved" in text
+
+
+def test_plans_too_large_for_a_picture_are_tables() -> None:
+    text = plans(*(plan("n", moves=100) for _ in range(8)), plan("n", moves=4_000))
+    assert text.count('class="plan"') == 6
+    assert "3 plans too large to draw: see the tables." in text
+    assert "No plan waits" in plans()
 
 
 def test_moves_that_wait_are_grouped_by_reason() -> None:
