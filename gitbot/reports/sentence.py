@@ -137,6 +137,12 @@ def memory(amount: int) -> str:
     return f"{gibibytes:.4g} GiB" if gibibytes < _FIVE_DIGITS else f"{gibibytes / 1024:.4g} TiB"
 
 
+def share_of(taken: int, whole: int) -> str:
+    """How much of the memory is taken: `6 GiB of 8 GiB (75 %)`."""
+    share = f" ({round(100 * taken / whole)} %)" if whole else ""
+    return f"{memory(taken)} of {memory(whole)}{share}"
+
+
 def time_known(move: Move) -> str:
     """What is known of a move's time beside the estimate: `; last took 840 s (3 moves)`."""
     said = [f"; {check.message}" for check in move.checks if check.name == LAST_MIGRATION]

@@ -52,11 +52,15 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return there
 
 
+def pages(folder: Path) -> list[Path]:
+    return [*(folder / f"{name}.html" for name in PAGES), min(folder.glob("node-*.html"))]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_is_closed_to_anybody(page: Page, folder: Path, scheme: str) -> None:
     page.scheme(scheme)
     page.width(1280)
-    for file in (*(folder / f"{name}.html" for name in PAGES), folder.parent / "index.html"):
+    for file in (*pages(folder), folder.parent / "index.html"):
         page.open(file)
         assert violations(page) == [], file.name
 
@@ -64,9 +68,9 @@ def test_no_page_is_closed_to_anybody(page: Page, folder: Path, scheme: str) -> 
 @pytest.mark.parametrize("width", [390, 1280, 2560])
 def test_no_page_scrolls_sideways(page: Page, folder: Path, width: int) -> None:
     page.width(width)
-    for name in PAGES:
-        page.open(folder / f"{name}.html")
-        assert page.value("document.documentElement.scrollWidth") <= width, name
+    for file in pages(folder):
+        page.open(file)
+        assert page.value("document.documentElement.scrollWidth") <= width, file.name
 
 
 def test_the_slider_of_a_plan_needs_no_script(page: Page, folder: Path) -> None:
@@ -83,8 +87,8 @@ def test_the_slider_of_a_plan_needs_no_script(page: Page, folder: Path) -> None:
 
 def test_a_page_loads_nothing_and_complains_of_nothing(page: Page, folder: Path) -> None:
     page.complaints.clear()
-    for name in PAGES:
-        page.open(folder / f"{name}.html")
-        assert page.value("performance.getEntriesByType('resource').length") == 0, name
+    for file in pages(folder):
+        page.open(file)
+        assert page.value("performance.getEntriesByType('resource').length") == 0, file.name
         assert page.value("document.scripts.length") == 0
     assert page.complaints == []

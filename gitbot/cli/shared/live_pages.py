@@ -1,7 +1,7 @@
 """The pages of a cluster while its bot runs: made after a pass from what the pass read, and served.
 
-A pass leaves documents, which never change. The first client that asks makes the files of them, in
-a thread of its own, so a page that nobody reads costs nothing.
+A pass leaves documents, which never change. The first client that asks for a page draws it, in a
+thread of its own, so a page that nobody reads costs nothing.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gitbot.calendar import format_duration
 from gitbot.cli.shared.output import shipped_templates
-from gitbot.reports.site import fleet_files, site_files, with_age
+from gitbot.reports.site import Draw, fleet_files, site_drawings, with_age
 
 if TYPE_CHECKING:
     from gitbot.reports.site import SiteDocuments
@@ -39,7 +40,8 @@ class LivePages:
         self._made = _Made(number=0, time=0, documents=None)
         self._trouble = ""
         self._guard = threading.Lock()
-        self._files: Mapping[str, bytes] = {}
+        self._draws: Mapping[str, Draw] = {}
+        self._drawn: dict[str, bytes] = {}
         self._of: _Made = self._made
 
     def show(self, number: int, documents: SiteDocuments) -> None:
@@ -53,10 +55,9 @@ class LivePages:
 
     def file(self, path: str) -> bytes | None:
         """A file by its path; None if there is none of that name, b"" before the first pass."""
-        made, files = self._ready()
+        made, found = self._ready(path)
         if made.documents is None:
             return b""
-        found = files.get(path)
         if found is None or not path.endswith(".html"):
             return found
         age = max(0, self._now() - made.time)
@@ -66,20 +67,23 @@ class LivePages:
             words = f"Stale: {words[0].lower()}{words[1:]}"
         return with_age(found, f"{words} {self._trouble}".rstrip(), stale=stale)
 
-    def _ready(self) -> tuple[_Made, Mapping[str, bytes]]:
-        """The last documents and the files of them; all of them are made before one is given."""
+    def _ready(self, path: str) -> tuple[_Made, bytes | None]:
+        """The last documents and a file of them, drawn once."""
         with self._guard:
             made = self._made
             if made is not self._of and made.documents is not None:
-                self._files, self._of = _files(made.documents), made
-            return self._of, self._files
+                self._draws, self._drawn, self._of = _drawings(made.documents), {}, made
+            if path in self._draws and path not in self._drawn:
+                self._drawn[path] = self._draws[path]()
+            return self._of, self._drawn.get(path)
 
 
-def _files(documents: SiteDocuments) -> Mapping[str, bytes]:
+def _drawings(documents: SiteDocuments) -> Mapping[str, Draw]:
     templates = shipped_templates()
     name = documents.status.cluster
-    own = site_files(documents, templates=templates)
+    all_clusters = fleet_files(documents.clusters, (name,), templates=templates)
+    own = site_drawings(documents, templates=templates)
     return {
-        **fleet_files(documents.clusters, (name,), templates=templates),
-        **{f"{name}/{path}": content for path, content in own.items()},
+        **{path: partial(bytes, content) for path, content in all_clusters.items()},
+        **{f"{name}/{path}": draw for path, draw in own.items()},
     }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 from jinja2 import Template
 from markupsafe import Markup
@@ -17,6 +18,7 @@ from gitbot.reports.html.templates import compiled, parts_of, rendered
 from gitbot.reports.site.board import board_page
 from gitbot.reports.site.fault_tables import faults_page
 from gitbot.reports.site.node_map import map_pages
+from gitbot.reports.site.node_pages import node_pages
 from gitbot.reports.site.page_model import (
     Cell,
     SiteDocuments,
@@ -45,8 +47,16 @@ _LOUD = ("stopped", "not seen")  # states of a cluster
 _MOST = 1_000  # rows of a table; the document beside the page has all
 
 
+Draw = Callable[[], bytes]
+
+
 def site_files(documents: SiteDocuments, *, templates: Mapping[str, str]) -> dict[str, bytes]:
     """The content of each file of one cluster by its name. Same documents, same bytes."""
+    return {path: draw() for path, draw in site_drawings(documents, templates=templates).items()}
+
+
+def site_drawings(documents: SiteDocuments, *, templates: Mapping[str, str]) -> dict[str, Draw]:
+    """As `site_files`, with what makes each content: for who needs few of them."""
     status = documents.status
     head = PageHead(
         cluster=status.cluster,
@@ -56,7 +66,7 @@ def site_files(documents: SiteDocuments, *, templates: Mapping[str, str]) -> dic
         home="../index.html",
         navigation=NAVIGATION,
     )
-    return _files(_pages(documents), head, templates)
+    return _drawings(_pages(documents), head, templates)
 
 
 def fleet_files(
@@ -90,7 +100,7 @@ def fleet_files(
         document=json_text(clusters),
     )
     head = PageHead(taken=_taken(clusters.now, "UTC"), home="index.html")
-    return _files((page,), head, templates)
+    return {path: draw() for path, draw in _drawings((page,), head, templates).items()}
 
 
 def with_age(page: bytes, words: str, *, stale: bool) -> bytes:
@@ -111,17 +121,22 @@ class PageHead:
     navigation: tuple[tuple[str, str], ...] = ()
 
 
-def _files(
+def _drawings(
     pages: Iterable[SitePage], head: PageHead, templates: Mapping[str, str]
-) -> dict[str, bytes]:
+) -> dict[str, Draw]:
     template = _template(parts_of(templates, PARTS))
-    files: dict[str, bytes] = {}
+    fixed = {**asdict(head), "age": Markup(_AGE)}  # noqa: S704
+    found: dict[str, Draw] = {}
     for page in pages:
         document = page.path.removesuffix(".html") + ".json"
-        values = {**asdict(head), "page": page, "json": document, "age": Markup(_AGE)}  # noqa: S704
-        files[page.path] = rendered(template, values).encode()
-        files[document] = page.document.encode()
-    return files
+        values = {**fixed, "page": page, "json": document}
+        found[page.path] = partial(_drawn, template, values)
+        found[document] = page.document.encode
+    return found
+
+
+def _drawn(template: Template, values: Mapping[str, Any]) -> bytes:
+    return rendered(template, values).encode()
 
 
 @lru_cache(maxsize=2)
@@ -147,6 +162,7 @@ def _pages(documents: SiteDocuments) -> Iterator[SitePage]:
     yield board_page(documents)
     yield plans_page(documents)
     yield from map_pages(documents.places)
+    yield from node_pages(documents)
     yield _rules(documents)
     yield faults_page(documents)
     yield _calendar(documents)

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from gitbot.model.grouping import grouped
 from gitbot.model.text.wording import counted, first_of
 from gitbot.published import PlaceLine, PublishedMap, json_text
-from gitbot.reports.sentence import memory
+from gitbot.reports.sentence import share_of
+from gitbot.reports.site.node_pages import MOST, node_file
 from gitbot.reports.site.page_model import Cell, SitePage, Table, Tile, Tone, ZoneTiles, rows
 
 NAMED = 60  # tiles that have their names
@@ -54,7 +55,9 @@ def _zone_page(places: PublishedMap, zone: str, nodes: Sequence[PlaceLine]) -> S
             Table(
                 title="Nodes",
                 head=("node", "state", "memory", "maintenance", "VMs"),
-                rows=rows(_node(node) for node in nodes[:_MOST_ROWS]),
+                rows=rows(
+                    _node(node, linked=len(places.nodes) <= MOST) for node in nodes[:_MOST_ROWS]
+                ),
             ),
         ),
         document=json_text(
@@ -86,16 +89,14 @@ def _zone(zone: str, nodes: Sequence[PlaceLine]) -> tuple[Cell | str, ...]:
     )
 
 
-def _node(node: PlaceLine) -> tuple[str, ...]:
+def _node(node: PlaceLine, *, linked: bool) -> tuple[Cell | str, ...]:
     vms = f"{len(node.vms)}: {first_of(node.vms, _VMS)}" if node.vms else ""
-    return node.node, node.state, _memory([node]), node.maintenance, vms
+    name = Cell(node.node, link=node_file(node.node) if linked else "")
+    return name, node.state, _memory([node]), node.maintenance, vms
 
 
 def _memory(nodes: Sequence[PlaceLine]) -> str:
-    taken = sum(node.requested for node in nodes)
-    whole = sum(node.allocatable for node in nodes)
-    share = f" ({round(100 * taken / whole)} %)" if whole else ""
-    return f"{memory(taken)} of {memory(whole)}{share}"
+    return share_of(sum(node.requested for node in nodes), sum(node.allocatable for node in nodes))
 
 
 def _tiles(zones: Mapping[str, Sequence[PlaceLine]], *, named: bool) -> tuple[ZoneTiles, ...]:

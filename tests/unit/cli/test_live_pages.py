@@ -78,12 +78,10 @@ def test_the_next_pass_replaces_all_of_them(pages: LivePages) -> None:
     assert "Stale" not in text(pages)
 
 
-def test_the_same_documents_are_drawn_once(
-    pages: LivePages, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_drawn_once(pages: LivePages, monkeypatch: pytest.MonkeyPatch) -> None:
     pages.show(1, documents())
     first = text(pages)
-    monkeypatch.setattr("gitbot.cli.shared.live_pages.site_files", None)
+    monkeypatch.setattr("gitbot.reports.site.files.rendered", None)
     assert text(pages) == first
 
 

@@ -12,6 +12,7 @@ from gitbot.adapters.working_tree import ShippedTexts
 from gitbot.cli.shared.schema_table import schema_of
 from gitbot.published import PublishedAudit, PublishedBoard, PublishedMap, PublishedPlans, published
 from gitbot.reports.site import SiteDocuments, fleet_files, site_files
+from gitbot.reports.site.node_pages import MOST
 from tests.unit.reports.site import NOW, documents, finding, places, plan, pull
 from tests.unit.reports.test_html import HOSTILE
 
@@ -173,6 +174,27 @@ def test_plans_too_large_for_a_picture_are_tables() -> None:
     assert "No plan waits" in plans()
 
 
+def test_a_node_has_a_page_with_what_happens_to_its_vms() -> None:
+    vm = "team-0/node-0000-1"
+    move = {
+        "id": 1,
+        "vm": vm,
+        "from": "node-0000",
+        "to": "node-0003",
+        "state": "held",
+        "landed": "",
+    }
+    held = {**move, "reason": "", "waits": "no room", "until": ""}
+    request = {"id": "request/a/b", "state": "held", "section": "held", "next": "", "moves": [held]}
+    made = files(documents(requests=[request]))
+    text = made["node-node-0000.html"].decode()
+    assert f">{vm}<" in text
+    assert "held to node-0003 by request/a/b: no room" in text
+    assert "<code>gitbot explain vm/node-0000-1 -n team-0</code>" in text
+    assert "held by request/a/b" in made["node-node-0003.html"].decode()
+    assert 'href="node-node-0000.html"' in made["zone-zone-0.html"].decode()
+
+
 def test_moves_that_wait_are_grouped_by_reason() -> None:
     move = {"id": 1, "from": "n1", "to": "n2", "landed": "", "reason": "", "waits": "no room"}
     held = {**move, "state": "held", "until": ""}
@@ -231,6 +253,8 @@ def test_pages_of_a_large_cluster_stay_small(nodes: int) -> None:
     sizes = {name: len(page) for name, page in made.items() if name.endswith(".html")}
     zones = [size for name, size in sizes.items() if name.startswith("zone-")]
     assert len(zones) == 3
+    assert any(name.startswith("node-") for name in sizes) is (nodes <= MOST)
+    assert sum(map(len, made.values())) <= 60_000_000
     assert max(size for name, size in sizes.items() if not name.startswith("zone-")) <= LARGEST
     assert max(zones) <= LARGEST * max(1, nodes // 2_000)
 
