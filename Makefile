@@ -72,6 +72,7 @@ format: $(VENV)/.development ## Format the code
 
 docs: $(VENV)/.docs ## Build the documentation as a site into build/docs (needs npm once)
 	@$(PY) -m tests.forge.npm mermaid >/dev/null
+	@rm -rf build/docs # a page that is gone leaves nothing
 	@$(PY) -m sphinx -q -E -W --keep-going -c docs/site -d build/doctrees . build/docs
 	@echo "gitbot: open build/docs/index.html" >&2
 

@@ -129,7 +129,7 @@ TIERS = (
     ),
     Tier(
         name="docs",
-        commands=(pytest("-m", "docs", "tests/docs", workers=1),),
+        commands=(pytest("-m", "docs", "tests/docs", "--timeout=300", workers=1),),
         missing=lambda: chromium.missing() or npm.missing(),
         prepare=((sys.executable, "-m", "tests.forge.npm"), INSTALL_SPHINX),
     ),
