@@ -29,7 +29,7 @@ ROOMS = {
     "ports": 665,
     "published": 2_477,
     "rendering": 347,
-    "reports": 4_937,
+    "reports": 4_944,
     "service": 264,
     "settings": 1_310,
     "simulation": 8_913,

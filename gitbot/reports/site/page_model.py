@@ -111,6 +111,7 @@ class PlanSlider:
     """A plan before it, after each step, and after it. `steps` says what each position shows."""
 
     words: str
+    link: str
     steps: tuple[tuple[str, str], ...]
     cards: tuple[PlanCard, ...]
 
@@ -128,6 +129,11 @@ class SitePage:
     zones: tuple[ZoneTiles, ...] = ()
     sliders: tuple[PlanSlider, ...] = ()
     note: str = ""
+
+
+def web_link(url: str) -> str:
+    """The address if a browser may follow it from a page, else ""."""
+    return url if url.startswith(("https://", "http://")) else ""
 
 
 def command(text: str) -> Cell:

@@ -16,6 +16,7 @@ from gitbot.reports.site.page_model import (
     Table,
     Tone,
     rows,
+    web_link,
 )
 
 STEPS = 12  # positions after the first; the style sheet knows as many
@@ -79,6 +80,7 @@ def _slider(plan: OpenPlan) -> PlanSlider:
     arriving = grouped((move.to, (move.vm, step_of[move.wave])) for move in plan.moves)
     return PlanSlider(
         words=_name(plan),
+        link=web_link(plan.url),
         steps=(("before", "Before the plan"), *_steps(plan, step_of)),
         cards=tuple(
             PlanCard(

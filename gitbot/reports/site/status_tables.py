@@ -8,7 +8,7 @@ from gitbot.calendar import local_text
 from gitbot.model.ledger.events import STARTED_STATES, NodeState
 from gitbot.model.text.wording import counted
 from gitbot.published import PublishedStatus, PullLine, RequestLine
-from gitbot.reports.site.page_model import Cell, SiteDocuments, Table, Tone, command, rows
+from gitbot.reports.site.page_model import Cell, SiteDocuments, Table, Tone, command, rows, web_link
 
 _HEAD = ("what", "why", "what to do")
 _REASONS = 3  # of one request; its moves have all
@@ -157,8 +157,7 @@ def _merged(documents: SiteDocuments) -> Iterator[tuple[Cell | str, ...]]:
 
 
 def _pull(pull: PullLine) -> Cell:
-    link = pull.url if pull.url.startswith(("https://", "http://")) else ""
-    return Cell(f"#{pull.number} {pull.title}", link=link)
+    return Cell(f"#{pull.number} {pull.title}", link=web_link(pull.url))
 
 
 def _requests(documents: SiteDocuments, title: str, sections: tuple[str, ...]) -> Table:

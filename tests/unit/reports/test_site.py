@@ -156,8 +156,8 @@ def test_a_plan_is_shown_before_after_and_after_each_wave() -> None:
     assert "After wave 2: 2 of 3 VMs moved" in text
     assert '<li class="leaving t1">team/n-1</li>' in text
     assert '<li class="arriving f1">team/n-1</li>' in text
-    assert ".s1:checked~.cards .t0{display:none}" in text
-    assert ".s1:checked~.cards .f0{" not in text
+    assert ".plan:has(.s1:checked) .t0{display:none}" in text
+    assert ".plan:has(.s1:checked) .f0{" not in text
 
 
 def test_many_waves_are_fewer_steps() -> None:
@@ -172,6 +172,11 @@ def test_plans_too_large_for_a_picture_are_tables() -> None:
     assert text.count('class="plan"') == 6
     assert "3 plans too large to draw: see the tables." in text
     assert "No plan waits" in plans()
+
+
+@pytest.mark.parametrize("url", ["https://forge.example/7", "javascript:alert(1)"])
+def test_only_addresses_of_the_web_are_links(url: str) -> None:
+    assert (f'href="{url}"' in plans({**plan("n"), "url": url})) is url.startswith("https")
 
 
 def test_a_node_has_a_page_with_what_happens_to_its_vms() -> None:
