@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gitbot.service.wake_calls import WakeCalls
+
 ALIVE = 1200  # seconds; an older heartbeat means that the loop hangs
 _PLAIN = "text/plain; charset=utf-8"
 _TYPES = {".html": "text/html; charset=utf-8", ".json": "application/json"}
@@ -26,12 +28,14 @@ class ServedPages:
     `metrics` gives the type and the text of the last exposition. `site` has the content of a file
     of the pages by its path, None if there is no such file, and "" if there is none yet. All are
     asked from other threads than the one that changes them, so each must give a finished value.
+    `calls` judges those of the forge; None: nobody may call.
     """
 
     health: Callable[[], str]
     beaten: Callable[[], float]
     metrics: Callable[[], tuple[str, bytes]]
     site: Callable[[str], bytes | None]
+    calls: WakeCalls | None = None
 
     def answer(self, path: str) -> PageAnswer | None:
         """None for a page that does not exist."""

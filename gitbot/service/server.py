@@ -171,6 +171,13 @@ class _PageRequest(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815 - the base class's name
 
+    def do_POST(self) -> None:
+        calls = self.server.pages.calls
+        if calls is None or self.path != "/webhook":
+            self._send(_plain(501, "nothing is written here\n"))
+            return
+        self._send(_plain(*calls.take(self.headers, self.rfile.read)))
+
     def _send(self, answer: PageAnswer) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -117,9 +117,15 @@ def reconcile(
 
 
 def keep_watching(
-    where: dict[str, str], told: Told, *, every: int, max_runtime: int, follow: bool
+    where: dict[str, str],
+    told: Told,
+    *,
+    every: int,
+    max_runtime: int,
+    follow: bool,
+    called: Callable[[], bool] | None = None,
 ) -> int:
-    """Pass after pass, until a signal asks to end. The exit code."""
+    """Pass after pass, until a signal asks to end. The exit code. `called`: see RunContext."""
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415
     from gitbot.workflows.watch import watch  # noqa: PLC0415
 
@@ -136,7 +142,7 @@ def keep_watching(
                 if former not in ("", log.cluster):
                     words = f"the configuration calls cluster {former} {log.cluster} now"
                     log.write(SystemClock().now(), Level.WARNING, words)
-                yield stop.of(shell)
+                yield replace(stop.of(shell), called=called)
 
         watch(
             opener,

@@ -51,20 +51,26 @@ def serve(
     It listens on 127.0.0.1 unless told otherwise. /healthz fails if the loop hangs. /readyz fails
     while gitbot cannot do its work, and says why; a gitbot that a person stopped is ready. / has
     the pages of `gitbot site`, as of the last pass.
+
+    With a secret in GITBOT_WEBHOOK_SECRET, POST /webhook takes the calls of a webhook of the forge.
+    A signed call wakes a pass, and nothing else depends on it.
     """
     from gitbot.cli.shared.live_pages import OLD, LivePages  # noqa: PLC0415 - keeps --help quick
-    from gitbot.service import PageServer, ServedPages, parse_address  # noqa: PLC0415
+    from gitbot.service import Bell, PageServer, ServedPages, WakeCalls, parse_address  # noqa: PLC0415
+    from gitbot.wiring.workspace import webhook_secret  # noqa: PLC0415
 
     address, log = parse_address(listen), Log(form=LogFormat(log_format))
     health, metrics = HealthFile(health_file), MetricsFile(metrics_file, wanted=True)
     live = None
     if address.is_loopback if pages is None else pages:
         live = LivePages(SystemClock().now, old=max(OLD, 3 * every))
+    secret, bell = webhook_secret(), Bell()
     served = ServedPages(
         health=lambda: health.line,
         beaten=health.beaten,
         metrics=metrics.text,
         site=live.file if live is not None else lambda _: None,
+        calls=WakeCalls(secret, bell.ring) if secret else None,
     )
     with PageServer(address, served, seconds_counted) as server:
         more = ", /readyz and pages at /" if live is not None else " and /readyz"
@@ -76,4 +82,5 @@ def serve(
             every=every,
             max_runtime=max_runtime,
             follow=follow,
+            called=bell.has_rung if secret else None,
         )

@@ -15,6 +15,7 @@ POLL = 5  # seconds between reads while a migration is running
 HEAR = 1  # the same if a watch tells it
 NOTICE = 5  # seconds between reads of the branches, where a pass lists nothing
 LONGEST_PAUSE = 600  # seconds without any read of the cluster; then the snapshot is published again
+UNCALLED = 5  # seconds of rest that no call shortens
 LOOK_ANYWAY = 30  # seconds until the whole cluster is read again although no phase changed
 
 Stages = Mapping[str, str]  # UID of a migration -> its stage
@@ -60,14 +61,32 @@ def wait_for_opening_at(
 def wait_for_change(
     shell: RunContext, journal: Journal, seen: Heads, *, until: int, look: int
 ) -> None:
-    """Wait until `until`, or until the ledger or the base branch differs from `seen`."""
-    clock = shell.clock
+    """Wait until `until`, until ledger or base branch differ from `seen`, or until a call."""
+    clock, rested = shell.clock, 0
     while clock.now() < until and not shell.interrupted():
-        clock.sleep(min(look, until - clock.now()))
+        pause = min(look, until - clock.now())
+        if _is_called(shell, pause, rested=rested):
+            return
+        rested += pause
         if clock.now() >= until:  # the next pass reads both anyway
             return
         if heads(journal.read(), shell.cluster_name, base_head(shell)) != seen:
             return
+
+
+def _is_called(shell: RunContext, seconds: int, *, rested: int) -> bool:
+    """Rest so many seconds, or until the forge calls; whether it did. `rested`: seconds before."""
+    if shell.called is None:
+        shell.clock.sleep(seconds)
+        return False
+    for second in range(seconds):
+        shell.clock.sleep(1)
+        # calls come in bursts, also about what the last pass wrote: they do not drive the passes
+        if rested + second + 1 >= UNCALLED and shell.called():
+            return True
+        if shell.interrupted():
+            break
+    return False
 
 
 def heads(ledger: Ledger, cluster: str, base: str) -> Heads:

@@ -56,6 +56,7 @@ class RunContext:
     `followed` is `cluster`, if its snapshots are not lists of their own. `events_written` has the
     keys of Kubernetes Events that need no second request. `health` says why a gate is closed.
     `pulls_seen` are the pull requests that were open when `open_pulls` asked last.
+    `called` says whether the forge has called since it was asked last; None: no forge can call.
     """
 
     cluster_name: str
@@ -83,6 +84,7 @@ class RunContext:
     followed: FollowedCluster | None = None
     notifier: Notifier | None = None
     health: Callable[[HealthGateSettings], str] | None = None
+    called: Callable[[], bool] | None = None
     events_written: set[str] = field(default_factory=set)
     ledger_counts: LedgerCounts = field(default_factory=LedgerCounts)
     pulls_seen: list[PullRequest] = field(default_factory=list)

@@ -1,5 +1,7 @@
 """`gitbot serve` as a process: what Prometheus and probes read is what `gitbot status` says."""
 
+import hashlib
+import hmac
 import http.client
 import json
 import os
@@ -50,6 +52,13 @@ class Served:
         connection.close()
         return found
 
+    def post(self, path: str, body: bytes, headers: dict[str, str]) -> int:
+        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE)
+        connection.request("POST", path, body=body, headers=headers)
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
     def metrics(self) -> dict[tuple[str, str], float]:
         """Value by name and label."""
         families = text_string_to_metric_families(self.get("/metrics")[1])
@@ -68,9 +77,9 @@ class Served:
 
 
 @contextmanager
-def serving(desk: Desk) -> Iterator[Served]:
+def serving(desk: Desk, every: int = 10) -> Iterator[Served]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "gitbot", "serve", "--listen", "0", "--every", "10"],
+        [sys.executable, "-m", "gitbot", "serve", "--listen", "0", "--every", str(every)],
         cwd=desk.tree,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.DEVNULL,
@@ -149,3 +158,15 @@ def test_a_hold_is_ready_and_stopped_and_a_lost_ledger_is_neither(desk: Desk) ->
         found = served.metrics()
         assert found["gitbot_healthy", ""] == 0
         assert found["gitbot_passes_total", "failing"] > 0
+
+
+def test_a_call_of_the_forge_wakes_a_pass(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITBOT_WEBHOOK_SECRET", "between us")
+    with serving(desk, every=3600) as served:
+        passes = ("gitbot_passes_total", "ok")
+        eventually(lambda: served.metrics().get(passes) == 1, seconds=PATIENCE)
+        body = b'{"action": "opened"}'
+        signed = hmac.new(b"between us", body, hashlib.sha256).hexdigest()
+        assert served.post("/webhook", body, {"X-Hub-Signature-256": "sha256=0"}) == 401
+        assert served.post("/webhook", body, {"X-Hub-Signature-256": f"sha256={signed}"}) == 202
+        eventually(lambda: served.metrics().get(passes) == 2, seconds=PATIENCE)

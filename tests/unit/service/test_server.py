@@ -3,11 +3,20 @@
 import http.client
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from gitbot.errors import UsageError
-from gitbot.service import ALIVE, Address, PageServer, ServedPages, parse_address
+from gitbot.service import (
+    ALIVE,
+    Address,
+    Bell,
+    PageServer,
+    ServedPages,
+    WakeCalls,
+    parse_address,
+)
 from gitbot.service import server as listener
 from gitbot.wiring import seconds_counted
 from tests.controlplane.waiting import eventually
@@ -190,3 +199,27 @@ def test_an_address_that_leaves_something_open_is_refused(text: str) -> None:
 def test_a_port_that_is_taken_is_said(server: PageServer, bot: Bot) -> None:
     with pytest.raises(UsageError, match="cannot listen on 127"):
         PageServer(server.address, bot.pages(), seconds_counted)
+
+
+def post(server: PageServer, path: str, body: bytes, **headers: str) -> int:
+    connection = http.client.HTTPConnection(str(server.address), timeout=30)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request("POST", path, body=body, headers=named)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_the_forge_may_call_at_one_address_with_its_secret(bot: Bot) -> None:
+    bell = Bell()
+    pages = replace(bot.pages(), calls=WakeCalls("between us", bell.ring))
+    with PageServer(parse_address("0"), pages, seconds_counted) as server:
+        assert post(server, "/webhook", b"{}", X_Gitlab_Token="wrong") == 401
+        assert post(server, "/", b"{}", X_Gitlab_Token="between us") == 501
+        assert not bell.has_rung()
+        assert post(server, "/webhook", b"{}", X_Gitlab_Token="between us") == 202
+        assert (bell.has_rung(), bell.has_rung()) == (True, False)
+
+
+def test_without_a_secret_nobody_may_call(server: PageServer) -> None:
+    assert post(server, "/webhook", b"{}", X_Gitlab_Token="") == 501

@@ -313,3 +313,36 @@ def test_pass_with_something_to_do_decides_on_a_new_read(story: Story) -> None:
     story.merge()
     assert reads_of(story, reconcile) > 2
     assert story.where() != before
+
+
+@dataclass
+class CallingForge:
+    """Calls once, at that time."""
+
+    story: Story
+    at: int
+    rung: bool = False
+
+    def called(self) -> bool:
+        if not self.rung and self.story.port.now() >= self.at:
+            self.rung = True
+            return True
+        return False
+
+
+@pytest.mark.parametrize(("after", "rested"), [(0, 5), (3, 5), (5, 5), (12, 12)])
+def test_a_call_of_the_forge_ends_the_rest_that_had_its_first_seconds(
+    story: Story, after: int, rested: int
+) -> None:
+    began = story.port.now()
+    forge = CallingForge(story, began + after)
+    shell = replace(story.shell, called=forge.called)
+    wait_for_next_pass(shell, ApplyResult(), every=300)
+    assert story.port.now() - began == rested
+
+
+def test_without_a_call_the_rest_is_as_long_as_ever(story: Story) -> None:
+    began = story.port.now()
+    turn = next_turn("iberia", began, every=300) - began
+    wait_for_next_pass(replace(story.shell, called=lambda: False), ApplyResult(), every=300)
+    assert story.port.now() - began == turn
