@@ -17,17 +17,25 @@ def is_url(text: str) -> bool:
         return False
 
 
-def in_file(environment: Mapping[str, str], variable: str, read: Callable[[str], str]) -> str:
-    """The text of the file that a variable names; "" without the variable. Raises UsageError."""
-    path = environment.get(variable)
+def read_file(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
+
+
+def secret(
+    environment: Mapping[str, str], variable: str, read: Callable[[str], str] = read_file
+) -> str:
+    """A variable, or the text of the file that VARIABLE_FILE names; "" without both.
+
+    Raises UsageError if the file cannot be read.
+    """
+    if given := environment.get(variable):
+        return given
+    name = f"{variable}_FILE"
+    path = environment.get(name)
     if not path:
         return ""
     try:
         return read(path).strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise UsageError(f"{variable}: {path} cannot be read: {reason}") from error
-
-
-def read_file(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8")
+        raise UsageError(f"{name}: {path} cannot be read: {reason}") from error

@@ -10,7 +10,7 @@ import urllib.request
 from http.client import HTTPException
 
 from gitbot.adapters.apprise_targets import send_text
-from gitbot.adapters.environment import in_file, read_file
+from gitbot.adapters.environment import secret
 from gitbot.adapters.one_address import opener
 from gitbot.errors import NoticeError, UsageError
 from gitbot.ports.clock import Clock
@@ -48,7 +48,7 @@ class Webhooks:
     def post(name: str, key: str, body: bytes) -> str:
         """Send now, rest or not; what was answered, in words. Raises NoticeError."""
         variable = f"{PREFIX}{name.upper().replace('-', '_')}"
-        url, secret = _secret(name, f"{variable}_URL"), _secret(name, f"{variable}_KEY")
+        url, key_of_body = _secret(name, f"{variable}_URL"), _secret(name, f"{variable}_KEY")
         if not url:
             raise NoticeError(
                 f"webhook {name}: neither {variable}_URL nor {variable}_URL_FILE is set"
@@ -60,8 +60,8 @@ class Webhooks:
             return "sent"
         headers = {"Content-Type": "application/json", "User-Agent": "gitbot"}
         headers["Idempotency-Key"] = key
-        if secret:
-            signed = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+        if key_of_body:
+            signed = hmac.new(key_of_body.encode(), body, hashlib.sha256).hexdigest()
             headers["X-Gitbot-Signature-256"] = f"sha256={signed}"
         try:
             request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310 - checked above
@@ -74,9 +74,9 @@ class Webhooks:
 
 
 def _secret(name: str, variable: str) -> str:
-    """A variable, or the text of the file that it names with _FILE. Raises NoticeError."""
+    """As `secret`, for a webhook. Raises NoticeError."""
     try:
-        return os.environ.get(variable) or in_file(os.environ, f"{variable}_FILE", read_file)
+        return secret(os.environ, variable)
     except UsageError as error:
         raise NoticeError(f"webhook {name}: {error}") from None
 

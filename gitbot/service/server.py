@@ -176,7 +176,7 @@ class _PageRequest(BaseHTTPRequestHandler):
         if calls is None or self.path != "/webhook":
             self._send(_plain(501, "nothing is written here\n"))
             return
-        self._send(_plain(*calls.take(self.headers, self.rfile.read)))
+        self._send(_plain(*calls.take(lambda name: self.headers.get(name, ""), self.rfile.read)))
 
     def _send(self, answer: PageAnswer) -> None:
         self.send_response(answer.status)

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 LARGEST = 25 * 1024 * 1024  # bytes; GitHub sends no more
 KNOWN = 1024  # calls that are recognised when they come again
@@ -22,6 +22,9 @@ _SIGNED = (
     ("X-Forgejo-Signature", ""),
 )
 _GITLAB = "X-Gitlab-Token"  # the secret itself: GitLab signs no body
+
+Header = Callable[[str], str]
+"""The value of a header by its name; "" without it."""
 
 
 class Bell:
@@ -48,18 +51,18 @@ class WakeCalls:
         self._known: OrderedDict[bytes, None] = OrderedDict()
         self._guard = threading.Lock()
 
-    def take(self, headers: Mapping[str, str], read: Callable[[int], bytes]) -> tuple[int, str]:
+    def take(self, header: Header, read: Callable[[int], bytes]) -> tuple[int, str]:
         """The status of the answer, and its text. `read` gives at most so many bytes of the body.
 
         The body is hashed piece by piece and never kept.
         """
-        length = headers.get("Content-Length", "")
+        length = header("Content-Length")
         if not (length.isascii() and length.isdecimal()):
             return 411, "the call has no Content-Length\n"
         if int(length) > LARGEST:
             return 413, f"the call has more than {LARGEST} bytes\n"
         signature, digest = self._hashed(int(length), read)
-        if not self._is_signed(headers, signature):
+        if not self._is_signed(header, signature):
             return 401, "the call has no valid signature\n"
         if self._is_known(digest):
             return 200, "known\n"
@@ -75,11 +78,11 @@ class WakeCalls:
             length -= len(piece)
         return signed.hexdigest(), digest.digest()
 
-    def _is_signed(self, headers: Mapping[str, str], signature: str) -> bool:
+    def _is_signed(self, header: Header, signature: str) -> bool:
         for name, prefix in _SIGNED:
-            if hmac.compare_digest(_bytes(headers, name), f"{prefix}{signature}".encode()):
+            if hmac.compare_digest(_bytes(header(name)), f"{prefix}{signature}".encode()):
                 return True
-        return hmac.compare_digest(_bytes(headers, _GITLAB), self._secret)
+        return hmac.compare_digest(_bytes(header(_GITLAB)), self._secret)
 
     def _is_known(self, digest: bytes) -> bool:
         """Whether the same body came before; delivery ids are not signed, so they say nothing."""
@@ -92,5 +95,5 @@ class WakeCalls:
         return known
 
 
-def _bytes(headers: Mapping[str, str], name: str) -> bytes:
-    return headers.get(name, "").encode("utf-8", "surrogateescape")
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -12,7 +12,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from gitbot.adapters.clock import SystemClock, seconds_counted
-from gitbot.adapters.environment import in_file, read_file
+from gitbot.adapters.environment import secret
 from gitbot.adapters.forges.local import at_address
 from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.adapters.git import (
@@ -263,8 +263,7 @@ def post_notice(webhook: str, key: str, body: bytes) -> str:
 
 def webhook_secret() -> str:
     """What the forge signs its calls with; "" if nobody may call. Raises UsageError."""
-    name = "GITBOT_WEBHOOK_SECRET"
-    return os.environ.get(name) or in_file(os.environ, f"{name}_FILE", read_file)
+    return secret(os.environ, "GITBOT_WEBHOOK_SECRET")
 
 
 def cluster_questions(

@@ -12,10 +12,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 11_419,
+    "adapters": 11_424,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_188,
+    "cli": 10_201,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,
@@ -30,12 +30,12 @@ ROOMS = {
     "published": 2_477,
     "rendering": 347,
     "reports": 4_944,
-    "service": 264,
+    "service": 378,
     "settings": 1_310,
     "simulation": 8_913,
     "snapshot": 2_778,
-    "wiring": 1_290,
-    "workflows": 19_320,
+    "wiring": 1_296,
+    "workflows": 19_341,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gitbot.adapters.environment import in_file, read_file
+from gitbot.adapters.environment import secret
 from gitbot.adapters.git.process import Git
 from gitbot.errors import UsageError
 
@@ -66,7 +66,7 @@ def _string(data: bytes) -> bytes:
 
 def read_signing_key(environment: Mapping[str, str]) -> SigningKey | None:
     """The key that the environment has or names; None if it has none. Raises UsageError."""
-    text = environment.get(SIGNING_KEY) or in_file(environment, SIGNING_KEY_FILE, read_file)
+    text = secret(environment, SIGNING_KEY)
     if not text:
         return None
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - only if one signs

@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gitbot.adapters.environment import in_file, is_url
-from gitbot.adapters.environment import read_file as read_text
+from gitbot.adapters.environment import is_url, read_file, secret
 from gitbot.errors import UsageError
 
 PUBLIC_API = "https://api.github.com"
 TOKEN = "GITBOT_GITHUB_TOKEN"  # noqa: S105 - the name of a variable
-TOKEN_FILE = "GITBOT_GITHUB_TOKEN_FILE"  # noqa: S105 - the name of a variable
 APP_ID = "GITBOT_GITHUB_APP_ID"
 APP_KEY = "GITBOT_GITHUB_APP_KEY"
 APP_KEY_FILE = "GITBOT_GITHUB_APP_KEY_FILE"
@@ -69,20 +67,19 @@ class Credentials:
 
 
 def read_credentials(
-    environment: Mapping[str, str], *, read_file: Callable[[str], str] | None = None
+    environment: Mapping[str, str], *, read: Callable[[str], str] = read_file
 ) -> Credentials:
     """The credentials of an environment: an App first, then gitbot's token, then Actions'.
 
     Raises UsageError that says what to set. It never contains a secret.
     """
-    read = read_file or read_text
     api_url = (environment.get(API_URL) or PUBLIC_API).rstrip("/")
     if not is_url(api_url):
         raise UsageError(f"{API_URL} is not a URL", hint=f"expected one such as {PUBLIC_API}")
     account = environment.get(ACCOUNT, "")
     if environment.get(APP_ID):
         return _app(environment, api_url, read)
-    token = environment.get(TOKEN) or in_file(environment, TOKEN_FILE, read)
+    token = secret(environment, TOKEN, read)
     token = token or environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN") or ""
     if not token.strip():
         raise UsageError(
@@ -96,7 +93,7 @@ def read_credentials(
 
 
 def _app(environment: Mapping[str, str], api_url: str, read: Callable[[str], str]) -> Credentials:
-    key = environment.get(APP_KEY) or in_file(environment, APP_KEY_FILE, read)
+    key = secret(environment, APP_KEY, read)
     if not key:
         raise UsageError(
             f"{APP_ID} is set without a key", hint=f"set {APP_KEY_FILE} to the App's .pem file"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gitbot.adapters.environment import in_file, is_url, read_file
+from gitbot.adapters.environment import is_url, secret
 from gitbot.adapters.forges.rest.git_access import repository_in
 from gitbot.errors import UsageError
 
@@ -50,7 +50,7 @@ class OwnServer:
     def token_in(self, environment: Mapping[str, str], *, instead: str = "") -> str:
         """The token of gitbot's account. Raises UsageError; `instead` says what it found."""
         variable = f"{self.variable}_TOKEN"
-        token = environment.get(variable) or in_file(environment, f"{variable}_FILE", read_file)
+        token = secret(environment, variable)
         if not token.strip():
             raise UsageError(
                 f"gitbot has nothing to act with on {self.name}{instead}",

@@ -39,7 +39,7 @@ KINDS: list[tuple[dict[str, str], CredentialKind, str]] = [
 def test_what_an_environment_gives(
     environment: dict[str, str], kind: CredentialKind, account: str
 ) -> None:
-    found = read_credentials(environment, read_file=FILES.__getitem__)
+    found = read_credentials(environment, read=FILES.__getitem__)
     assert (found.kind, found.account) == (kind, account)
     assert found.writes_checks is (kind in (CredentialKind.APP, CredentialKind.ACTIONS))
     assert CANARY not in f"{found} {found!r}"
@@ -65,7 +65,7 @@ def test_what_is_missing_is_said_without_a_secret(
     environment: dict[str, str], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message) as caught:
-        read_credentials(environment, read_file=_no_file)
+        read_credentials(environment, read=_no_file)
     assert CANARY not in str(caught.value)
 
 
