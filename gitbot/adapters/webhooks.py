@@ -73,6 +73,11 @@ class Webhooks:
             raise NoticeError(f"webhook {name} does not answer: {_why(error)}") from None
 
 
+def secret_of_calls() -> str:
+    """What the forge signs its own calls with; "" if there is none. Raises UsageError."""
+    return secret(os.environ, "GITBOT_WEBHOOK_SECRET")
+
+
 def _secret(name: str, variable: str) -> str:
     """As `secret`, for a webhook. Raises NoticeError."""
     try:

@@ -12,7 +12,6 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from gitbot.adapters.clock import SystemClock, seconds_counted
-from gitbot.adapters.environment import secret
 from gitbot.adapters.forges.local import at_address
 from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.adapters.git import (
@@ -27,7 +26,7 @@ from gitbot.adapters.git import (
 from gitbot.adapters.health_gates import HealthGates
 from gitbot.adapters.lazy_cluster import LazyCluster, LazyFollowedCluster
 from gitbot.adapters.snapshot_cluster import PublishedCluster
-from gitbot.adapters.webhooks import Webhooks
+from gitbot.adapters.webhooks import Webhooks, secret_of_calls
 from gitbot.adapters.working_tree import (
     ShippedTexts,
     read_plain_file,
@@ -263,7 +262,7 @@ def post_notice(webhook: str, key: str, body: bytes) -> str:
 
 def webhook_secret() -> str:
     """What the forge signs its calls with; "" if nobody may call. Raises UsageError."""
-    return secret(os.environ, "GITBOT_WEBHOOK_SECRET")
+    return secret_of_calls()
 
 
 def cluster_questions(

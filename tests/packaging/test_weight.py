@@ -12,7 +12,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 11_424,
+    "adapters": 11_429,
     "audit": 2_289,
     "calendar": 1_787,
     "cli": 10_201,
@@ -34,7 +34,7 @@ ROOMS = {
     "settings": 1_310,
     "simulation": 8_913,
     "snapshot": 2_778,
-    "wiring": 1_296,
+    "wiring": 1_295,
     "workflows": 19_341,
 }
 FUNCTION = 50
