@@ -35,7 +35,7 @@ ROOMS = {
     "simulation": 8_913,
     "snapshot": 2_778,
     "wiring": 1_295,
-    "workflows": 19_341,
+    "workflows": 19_345,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

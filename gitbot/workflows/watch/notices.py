@@ -41,11 +41,11 @@ FAR = 1000  # lines that a webhook did not want; no pass reads those of years ag
 class _Told:
     """What one webhook took: lines of the ledger up to these, and ids of what stands.
 
-    `standing` is None as long as no pass knew what stands.
+    `daily_line` is None if it gets no daily notice, `standing` as long as no pass knew what stands.
     """
 
     line: int
-    daily_line: int
+    daily_line: int | None = None
     standing: list[str] | None = None
 
     def took(self, notice: Notice, line: int) -> None:
@@ -116,7 +116,7 @@ def _read(data: bytes | None) -> dict[str, _Told]:
 
 def _one(*, line: object, daily_line: object, standing: object) -> _Told:
     """Raises TypeError if a field has another type."""
-    if not isinstance(line, int) or not isinstance(daily_line, int):
+    if not isinstance(line, int) or not isinstance(daily_line, int | None):
         raise TypeError("lines are numbers")
     if standing is None:
         return _Told(line=line, daily_line=daily_line)
@@ -197,14 +197,16 @@ def _last(time_of_day: str, zone: str, now: int, *, weekly: bool = False) -> int
 def _begin(facts: _Facts, hook: NoticeSettings, known: _Told | None) -> _Told:
     """What a webhook took before this pass. A new one is told nothing of before."""
     if known is None:
-        known = _Told(line=facts.end, daily_line=facts.end)
+        known = _Told(line=facts.end)
     standing, found = known.standing, facts.standing(hook)
     if found is not None:
         ids = {notice.id for notice in found}
         # what is over may come again, and is told again
         standing = sorted(ids if standing is None else ids & set(standing))
-    line, daily_line = min(known.line, facts.end), min(known.daily_line, facts.end)
-    return _Told(line=line, daily_line=daily_line, standing=standing)
+    daily_line = None
+    if hook.told_daily:
+        daily_line = facts.end if known.daily_line is None else min(known.daily_line, facts.end)
+    return _Told(line=min(known.line, facts.end), daily_line=daily_line, standing=standing)
 
 
 def _send(facts: _Facts, hook: NoticeSettings, told: _Told, notifier: Notifier) -> None:
@@ -239,6 +241,8 @@ def _untold(
 
 def _send_daily(facts: _Facts, hook: NoticeSettings, told: _Told, notifier: Notifier) -> None:
     """One notice of what happened before the last time of day."""
+    if told.daily_line is None:
+        return
     until = _last(hook.daily_at, facts.zone, facts.now)
     past = [
         (line, notice)

@@ -317,3 +317,17 @@ def test_no_notice_of_a_quiet_pass_is_written_again_on_the_next_day() -> None:
     story.cluster.advance(3600)
     reconcile(shell(story, hook))
     assert story.repository.resolve(BRANCH) == before
+
+
+def test_a_daily_notice_that_is_new_tells_nothing_of_before() -> None:
+    story, hook = begun("  notify: [{name: all, events: [Stopped]}]\n")
+    asked_and_merged(story)
+    reconcile(shell(story, hook))
+    text = story.repository.read_blob("main", ".gitbot.yaml")
+    assert text is not None
+    told = text.decode().replace("events: [Stopped]", "events: [Stopped], daily: [Moved]")
+    story.commit(**{".gitbot.yaml": told})
+    reconcile(shell(story, hook))
+    story.cluster.advance(86_400)
+    reconcile(shell(story, hook))
+    assert hook.took == []
