@@ -15,7 +15,7 @@ ROOMS = {
     "adapters": 11_429,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_201,
+    "cli": 10_202,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,
@@ -35,7 +35,7 @@ ROOMS = {
     "simulation": 8_913,
     "snapshot": 2_778,
     "wiring": 1_295,
-    "workflows": 19_345,
+    "workflows": 19_358,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -10,11 +10,13 @@ from gitbot.errors import ClusterError, ClusterForbidden, GitbotError, UsageErro
 from gitbot.execution.cluster_facts import is_own
 from gitbot.execution.ledger_folds import (
     BUSY,
+    fold_homes,
     fold_nodes,
     has_nodes_to_begin,
     has_nodes_to_drain,
     occurrences_of,
     stop_flag,
+    window_as_merged,
 )
 from gitbot.execution.request_records import RequestRecord, fold_requests
 from gitbot.kubernetes.names import NamespacedName
@@ -353,6 +355,15 @@ def returned(shell: RunContext, *, node: str, by: str, said_at: int | None = Non
     (`said_at`, UTC seconds) is about an earlier time, and is refused.
     """
     return retried(lambda: _returned(shell, node=node, by=by, said_at=said_at))
+
+
+def goes_home_by_proposal(shell: RunContext, occurrence: OccurrenceId) -> bool:
+    """Whether VMs that the occurrence moved away go home by a pull request of gitbot."""
+    ledger, cluster = shell.ledger_store.known(), shell.cluster_name
+    window = window_as_merged(ledger, cluster=cluster, occurrence=occurrence)
+    if window is None or window.return_home != "Propose":
+        return False
+    return bool(fold_homes(ledger, cluster=cluster, occurrence=occurrence))
 
 
 def _returned(shell: RunContext, *, node: str, by: str, said_at: int | None) -> OccurrenceId:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gitbot.model.text.instants import format_instant
-from gitbot.workflows.apply import apply, cancel, returned
+from gitbot.workflows.apply import apply, cancel, goes_home_by_proposal, returned
 from gitbot.workflows.approval.read_approvals import read_approvals
 from gitbot.workflows.ask import status
 from gitbot.workflows.check import publish
@@ -177,7 +177,8 @@ def test_a_node_returns_although_its_file_was_removed() -> None:
     assert nodes(story) == {"kni-worker3": "ready"}
     uncordon(story, "kni-worker3")
     assert nodes(story) == {"kni-worker3": "ready"}
-    returned(story.shell, node="kni-worker3", by="ann")
+    occurrence = returned(story.shell, node="kni-worker3", by="ann")
+    assert not goes_home_by_proposal(story.shell, occurrence)
     reconcile(story.shell)
     assert nodes(story) == {"kni-worker3": "returned"}
     assert len(sent) == 1

@@ -16,7 +16,7 @@ from gitbot.model.plan.plan import Hold, PlacementPlan
 from gitbot.ports.forge import CheckState
 from gitbot.published import PlanDocument, PlanInputs
 from gitbot.settings import ClusterSettings, Settings
-from gitbot.workflows.apply import apply, cancel, hold, resume, returned
+from gitbot.workflows.apply import apply, cancel, goes_home_by_proposal, hold, resume, returned
 from gitbot.workflows.apply.waiting import POLL
 from gitbot.workflows.ask import cluster_checks, status
 from gitbot.workflows.core.revision_engine import drained_nodes, vms_left_running
@@ -127,6 +127,19 @@ def test_nodes_are_emptied_one_by_one_rebooted_and_filled_again() -> None:
     assert story.specs() == specs
     settled(story)
     assert story.pulls() == ()
+
+
+@pytest.mark.parametrize(("home", "proposes"), [("Propose", True), ("Never", False)])
+def test_who_returns_a_node_hears_of_a_proposal_only_if_one_comes(
+    home: str, proposes: bool
+) -> None:
+    story = approved(drain=", done: Command", more=f"  returnHome: {home}\n")
+    wait_until(story, START - LEAD)
+    apply(story.shell)
+    story.cluster.cordon("kni-worker")
+    apply(story.shell)
+    returned(story.shell, node="kni-worker", by="ann")
+    assert goes_home_by_proposal(story.shell, FIRMWARE) is proposes
 
 
 def test_a_person_cordons_and_says_that_the_node_is_back() -> None:
