@@ -15,12 +15,14 @@ class ForgeCapabilities:
 
     `own_clock`: it stamps comments and reviews with its own time, so nothing may be published for
     another present. `plans_by_itself`: its CI checks and shows every pull request; without it, a
-    person types `gitbot check`. `status_characters` is the longest line of a check or status,
+    person types `gitbot check`. `merges_by_command`: it has no page, so a person types
+    `gitbot merge`. `status_characters` is the longest line of a check or status,
     `text_bytes` the longest text of a check. `codeowners` names its grammar (intents.CODEOWNERS).
     """
 
     own_clock: bool = False
     plans_by_itself: bool = False
+    merges_by_command: bool = False
     status_characters: int = 140
     text_bytes: int = 65_000
     codeowners: str = "github"

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 11_429,
+    "adapters": 11_431,
     "audit": 2_289,
     "calendar": 1_787,
     "cli": 10_202,
@@ -26,7 +26,7 @@ ROOMS = {
     "model": 3_926,
     "planner": 8_416,
     "policy": 4_097,
-    "ports": 665,
+    "ports": 667,
     "published": 2_477,
     "rendering": 347,
     "reports": 4_944,
@@ -35,7 +35,7 @@ ROOMS = {
     "simulation": 8_913,
     "snapshot": 2_778,
     "wiring": 1_295,
-    "workflows": 19_358,
+    "workflows": 19_364,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -91,7 +91,7 @@ def _moves_a_vm(person: Person) -> None:
     person.types(f"{move} --dry-run", "kind: MigrationRequest", "1 move, 0 blocked")
     asked = (
         "pull request #1: Move customapp/jumpbox to kni-worker5; "
-        "next: gitbot check --pull-request 1 --publish, then review and merge"
+        "next: gitbot check --pull-request 1 --publish, then gitbot merge 1"
     )
     person.types(move, asked)
     person.types(move, "is open already", asked)
@@ -102,7 +102,7 @@ def _moves_a_vm(person: Person) -> None:
         "next: gitbot check --pull-request 1 --publish",
     )
     person.types("gitbot check --pull-request 1 --publish", "ready: 1 move")
-    person.types("gitbot status", "kni-worker5; next: review and merge")
+    person.types("gitbot status", "kni-worker5; next: gitbot merge ")
     person.types(f"{BUTTON} show 1", "mode Enforce", "gitbot/plan: success")
     person.merges(1)
     person.types("git clone -q $FORGE ../stale")

@@ -197,7 +197,8 @@ def _away(result: StatusResult, *, wide: bool) -> Iterator[str]:
 
 
 def _pull(result: StatusResult, pull: PullRequest, by: str = "") -> str:
-    return f"pull request {pull.number}{by} is open: {pull.title}{_then(result.next_of(pull))}"
+    then = _then(result.next_of_pulls.get(pull.number, ""))
+    return f"pull request {pull.number}{by} is open: {pull.title}{then}"
 
 
 def _openings(result: StatusResult, *, wide: bool) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Open pull requests: whose they are, and what to type before a merge."""
+"""Open pull requests: whose they are, and what to type or do next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.revision import INTENTS
 from gitbot.workflows.current_state import CurrentState
 from gitbot.workflows.propose import concern_name
-from gitbot.workflows.pulls.next_step import check_first
+from gitbot.workflows.pulls.next_step import check_first, merge_words
 
 
 def is_own(shell: RunContext, pull: PullRequest) -> bool:
@@ -32,21 +32,22 @@ def changing_intents(shell: RunContext, pulls: Iterable[PullRequest]) -> tuple[P
     )
 
 
-def before_merge(
+def next_of_pulls(
     shell: RunContext,
     seen: CurrentState,
-    own: Iterable[PullRequest],
-    people: Iterable[PullRequest],
+    own: tuple[PullRequest, ...],
+    people: tuple[PullRequest, ...],
     records: Iterable[RequestRecord],
 ) -> Mapping[int, str]:
-    """What to type, by number, before a merge is worth anything.
+    """What to type or do next, by number.
 
     A proposal of what has ended since is closed. What people ask is planned and shown first.
     """
     over = {
         concern_branch(shell.cluster_name, concern_of(each.id)) for each in records if each.spent
     }
-    found = {pull.number: "gitbot propose" for pull in own if pull.branch in over}
+    found = {pull.number: merge_words(shell.forge, pull) for pull in (*own, *people)}
+    found |= {pull.number: "gitbot propose" for pull in own if pull.branch in over}
     for pull in people:
         first = check_first(shell, seen.ledger, pull, now=seen.now)
         if first:

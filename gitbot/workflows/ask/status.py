@@ -33,7 +33,7 @@ from gitbot.workflows.approval.read_approvals import concern_branch
 from gitbot.workflows.ask.foreign_movers import NotedObject, lost_now, movers_beside
 from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
 from gitbot.workflows.ask.next_openings import EMPTY, NextOpening, is_empty, next_openings
-from gitbot.workflows.ask.open_pulls import before_merge, changing_intents, concern_of, is_own
+from gitbot.workflows.ask.open_pulls import changing_intents, concern_of, is_own, next_of_pulls
 from gitbot.workflows.ask.policy_waivers import PolicyWaiver, exceptions
 from gitbot.workflows.ask.stop_lines import stop_lines
 from gitbot.workflows.ask.window_outlook import late_requests, unmerged
@@ -55,6 +55,7 @@ from gitbot.workflows.propose import (
     unhealed,
     unproposed,
 )
+from gitbot.workflows.pulls.next_step import merge_words
 
 _FAILED = (RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED)
 RECENT = 86_400  # seconds for which a finished request stays on the list
@@ -112,7 +113,7 @@ class StatusResult:
     """Everything that `gitbot status` shows. `refused` are merges that approved nothing.
 
     `pulls` are gitbot's own open pull requests, `people` those of people that change intents,
-    `before_merge` what to type for some of them before a merge is worth anything, by number.
+    `next_of_pulls` what to type or do for each of them next, by number.
 
     `broken` are the errors of the base branch; if there are any, the rest is shown with the intents
     of `commit`, the newest one without errors. `broken_files` stop only what their folders may act
@@ -135,7 +136,7 @@ class StatusResult:
     pulls: tuple[PullRequest, ...]
     refused: tuple[str, ...]
     people: tuple[PullRequest, ...] = ()
-    before_merge: Mapping[int, str] = field(default_factory=dict)
+    next_of_pulls: Mapping[int, str] = field(default_factory=dict)
     commit: str = ""
     broken: tuple[str, ...] = ()
     broken_files: tuple[BrokenFile, ...] = ()
@@ -162,9 +163,6 @@ class StatusResult:
     def healthy(self) -> bool:
         """Whether gitbot can do its work; a hold and mode Observe are decisions of people."""
         return not self.broken_files and all(item.healthy for item in self.stops)
-
-    def next_of(self, pull: PullRequest) -> str:
-        return self.before_merge.get(pull.number, f"review and merge {pull.url or 'it'}")
 
     @property
     def unplanned(self) -> Mapping[str, tuple[NamespacedName, ...]]:
@@ -235,7 +233,7 @@ def whole_status(
         at_risk=tuple(_at_risk(shell, seen, records, openings, pulls)),
         pulls=pulls,
         people=people,
-        before_merge=before_merge(shell, seen, pulls, people, records.values()),
+        next_of_pulls=next_of_pulls(shell, seen, pulls, people, records.values()),
         refused=_refused(shell, seen, pulls),
         owners=tuple(_unconsented(approved)),
         exceptions=exceptions(seen, opened),
@@ -264,7 +262,7 @@ def _at_risk(
     )
     for name in near:
         pull = branches.get(concern_branch(shell.cluster_name, concern_of(name)))
-        merge = f"review and merge {pull.url or f'pull request {pull.number}'}" if pull else ""
+        merge = merge_words(shell.forge, pull) if pull else ""
         begins = format_instant(known[name].begins or known[name].open.start)
         reason = f"nobody has approved it, and it begins at {begins}"
         yield NotPlanned(

@@ -92,7 +92,7 @@ def _pull(result: StatusResult, pull: PullRequest) -> Mapping[str, Any]:
         "title": pull.title,
         "branch": pull.branch,
         "url": pull.url,
-        "next": result.next_of(pull),
+        "next": result.next_of_pulls.get(pull.number, ""),
     }
 
 

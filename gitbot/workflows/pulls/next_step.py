@@ -11,7 +11,7 @@ from gitbot.intents import (
     stops,
 )
 from gitbot.model.ledger.ledger import Ledger
-from gitbot.ports.forge import PullRequest
+from gitbot.ports.forge import Forge, PullRequest
 from gitbot.workflows.core.base_branch import read_head
 from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.core.revision import INTENTS
@@ -104,8 +104,15 @@ def _changed(shell: RunContext, pull: PullRequest) -> tuple[Intent, ...] | None:
     return tuple(item for item in found.intents.intents if item.ref.file in paths)
 
 
+def merge_words(forge: Forge, pull: PullRequest) -> str:
+    """How a person merges a pull request there."""
+    if forge.capabilities.merges_by_command:
+        return f"gitbot merge {pull.number}"
+    return f"review and merge {pull.url or f'pull request {pull.number}'}"
+
+
 def next_step(shell: RunContext, pull: PullRequest) -> str:
     """The pull request and what comes next, in a line for who has just opened it."""
     check = check_first(shell, shell.ledger_store.read(), pull, now=shell.clock.now())
-    steps = [*filter(None, [check]), f"review and merge {pull.url}"]
+    steps = [*filter(None, [check]), merge_words(shell.forge, pull)]
     return f"pull request #{pull.number}: {pull.title}; next: {', then '.join(steps)}"

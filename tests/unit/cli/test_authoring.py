@@ -51,8 +51,9 @@ def test_a_move_becomes_a_pull_request_of_the_person(desk: Desk) -> None:
         "note": "make room",
         "deadline": "2199-01-01T00:00:00Z",
     }
-    first = f"next: gitbot check --pull-request {pull.number} --publish, then review and merge"
-    assert f"pull request #{pull.number}: {pull.title}; {first} {pull.url}" in result.out
+    number = pull.number
+    first = f"next: gitbot check --pull-request {number} --publish, then gitbot merge {number}\n"
+    assert f"pull request #{number}: {pull.title}; {first}" in result.out
     assert "gitbot render" not in result.out  # the working tree does not hold the intent
     commit = desk.loop.person.commit(pull.head)
     assert (commit.author, commit.email) == ("Ann", "ann@example.com")
@@ -113,8 +114,8 @@ def test_the_same_asked_twice_is_one_pull_request(desk: Desk, words: tuple[str, 
         page = desk.gitbot("status")
         assert f"{line}gitbot check --pull-request {pull.number} --publish\n" in page.out
     assert desk.gitbot("check", "--pull-request", str(pull.number), "--publish").code == 0
-    assert f"{line}review and merge" in desk.gitbot("status").out
-    assert f"{asked}review and merge {pull.url}" in desk.gitbot(*words).out
+    assert f"{line}gitbot merge {pull.number}" in desk.gitbot("status").out
+    assert f"{asked}gitbot merge {pull.number}" in desk.gitbot(*words).out
     desk.loop.forge.close_pull(pull.number)
     assert desk.gitbot(*words, "--name", "other").code == 0
     assert len(pulls(desk)) == 2

@@ -150,7 +150,7 @@ def test_merge_and_check_say_whose_approval_is_missing(
 
 def test_merge_of_a_freeze_or_a_rule_needs_no_check(desk: Desk) -> None:
     said = desk.gitbot("freeze", "--until", "in 2h")
-    assert "next: review and merge" in said.out
+    assert "next: gitbot merge" in said.out
     assert "--publish" not in said.out
     assert "--publish" not in desk.gitbot("status").out
     assert desk.gitbot("merge", "1").code == 0

@@ -106,7 +106,7 @@ def test_pins_of_manifests_become_one_pull_request(desk: Desk) -> None:
     (pull,) = desk.loop.forge.list_pulls()
     assert (pull.author, pull.title) == ("Ann", "Unpin 2 VMs: default/by-name, default/forgotten")
     assert f"pull request #{pull.number}: {pull.title}; next: gitbot check " in out
-    assert f"--pull-request {pull.number} --publish, then review and merge {pull.url}" in out
+    assert f"--pull-request {pull.number} --publish, then gitbot merge {pull.number}" in out
     desk.loop.person.fetch()
     assert desk.loop.person.read_blob(pull.head, "vms/shop.yaml") == UNPINNED.encode()
     assert "- default/forgotten from node-a: vms/shop.yaml" in pull.body

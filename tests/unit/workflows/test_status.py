@@ -315,7 +315,8 @@ def test_a_request_with_an_open_pull_request_is_named_once() -> None:
     propose(story.shell)
     assert shown(story) == (
         "Open proposals:\n"
-        "pull request 1 is open: Move customapp/jumpbox to kni-worker5; next: review and merge it"
+        "pull request 1 is open: Move customapp/jumpbox to kni-worker5; "
+        "next: review and merge pull request 1"
     )
     story.forge.close_pull(1)
     propose(story.shell)

@@ -9,6 +9,8 @@ from gitbot.ports.forge import ForgeCapabilities
 
 __all__ = ["LOCAL", "at_address"]
 
+CAPABILITIES = ForgeCapabilities(merges_by_command=True)
+
 _README = """\
 Commands about pull requests (`propose`, `check --pull-request`, `apply`, `status`) need this
 folder under Git, with a remote called `origin`: the bare repository that is the local forge.
@@ -36,7 +38,7 @@ def at_address(remote: str) -> Connection:
 
 LOCAL = ForgeType(
     title="the local forge",
-    capabilities=ForgeCapabilities(),
+    capabilities=CAPABILITIES,
     connect=_connect,
     setup=ForgeSetup(
         readme=_README,

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gitbot.adapters.forges.local import CAPABILITIES
 from gitbot.adapters.forges.local import comments as said
 from gitbot.adapters.forges.local.comments import (
     decode_pull,
@@ -31,7 +32,6 @@ from gitbot.ports.forge import (
     CheckRun,
     Comment,
     CommitStatus,
-    ForgeCapabilities,
     ForgeRequests,
     Issue,
     MergeMethod,
@@ -52,7 +52,7 @@ class LocalForge:
     `account` acts through this value: gitbot's own account, or a person in a demo or test.
     """
 
-    capabilities = ForgeCapabilities()
+    capabilities = CAPABILITIES
 
     def __init__(
         self, directory: Path, *, clock: Clock, account: str = "gitbot", bot: str = "gitbot"
