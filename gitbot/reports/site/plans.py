@@ -85,7 +85,7 @@ def _slider(plan: OpenPlan) -> PlanSlider:
         cards=tuple(
             PlanCard(
                 node=f"{item.node}, {item.zone}" if item.zone else item.node,
-                stay=counted(item.stay, "VM") + (" stays" if item.stay == 1 else " stay"),
+                stay=f"{counted(item.stay, 'VM')} more" if item.stay else "no other VM",
                 leaving=leaving.get(item.node, ()),
                 arriving=arriving.get(item.node, ()),
             )
