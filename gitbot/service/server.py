@@ -164,7 +164,7 @@ class _PageRequest(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         try:
-            found = self.server.pages.answer(self.path)
+            found = self.server.pages.answer(self.path, self.headers.get("Host", ""))
         except Exception as error:  # noqa: BLE001 - the client learns it, and the passes go on
             found = _plain(500, f"BUG: this page failed: {type(error).__name__}: {error}\n")
         self._send(found or _plain(404, "not found\n"))

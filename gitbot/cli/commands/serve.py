@@ -24,8 +24,8 @@ from gitbot.wiring import SystemClock, seconds_counted
 @click.option(
     "--pages/--no-pages",
     default=None,
-    help="Serve the pages of `gitbot site`, too: by default on 127.0.0.1 alone, as they name VMs "
-    "and people.",
+    help="Serve the pages of `gitbot site`, too: by default on 127.0.0.1 alone and under no other "
+    "name, as they name VMs and people.",
 )
 @reconcile_command.every_option
 @reconcile_command.health_option
@@ -71,6 +71,7 @@ def serve(
         metrics=metrics.text,
         site=live.file if live is not None else lambda _: None,
         calls=WakeCalls(secret, bell.ring) if secret else None,
+        this_machine_only=pages is None,
     )
     with PageServer(address, served, seconds_counted) as server:
         more = ", /readyz and pages at /" if live is not None else " and /readyz"

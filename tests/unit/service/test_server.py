@@ -51,10 +51,10 @@ def server(bot: Bot) -> Iterator[PageServer]:
         yield serving
 
 
-def ask(server: PageServer, path: str, method: str = "GET") -> tuple[int, str, str]:
+def ask(server: PageServer, path: str, method: str = "GET", host: str = "") -> tuple[int, str, str]:
     """Status, type and body."""
     connection = http.client.HTTPConnection(str(server.address), timeout=30)
-    connection.request(method, path)
+    connection.request(method, path, headers={"Host": host} if host else {})
     answer = connection.getresponse()
     said = (answer.status, answer.getheader("Content-Type") or "", answer.read().decode())
     connection.close()
@@ -223,3 +223,23 @@ def test_the_forge_may_call_at_one_address_with_its_secret(bot: Bot) -> None:
 
 def test_without_a_secret_nobody_may_call(server: PageServer) -> None:
     assert post(server, "/webhook", b"{}", X_Gitlab_Token="") == 501
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("localhost:8080", 200),
+        ("127.0.0.2:8080", 200),
+        ("[::1]:8080", 200),
+        ("evil.example:8080", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("192.0.2.7", 403),
+    ],
+)
+def test_pages_of_this_machine_answer_to_no_other_name(bot: Bot, host: str, status: int) -> None:
+    bot.files = {"index.html": b"all"}
+    pages = replace(bot.pages(), this_machine_only=True)
+    with PageServer(parse_address("0"), pages, seconds_counted) as server:
+        assert ask(server, "/", host=host)[0] == status
+        assert ask(server, "/metrics", host=host)[0] == 200
