@@ -15,7 +15,7 @@ ROOMS = {
     "adapters": 11_431,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_204,
+    "cli": 10_225,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from gitbot.cli.commands import apply as apply_command
@@ -11,6 +13,10 @@ from gitbot.cli.shared.log_line import Level, Log, LogFormat
 from gitbot.cli.shared.metrics_file import MetricsFile
 from gitbot.cli.shared.session import running_options
 from gitbot.wiring import SystemClock, seconds_counted
+
+if TYPE_CHECKING:
+    from gitbot.cli.shared.live_pages import LivePages
+    from gitbot.service import Bell, ServedPages
 
 
 @click.command("serve")
@@ -55,33 +61,48 @@ def serve(
     With a secret in GITBOT_WEBHOOK_SECRET, POST /webhook takes the calls of a webhook of the forge.
     A signed call wakes a pass, and nothing else depends on it.
     """
-    from gitbot.cli.shared.live_pages import OLD, LivePages  # noqa: PLC0415 - keeps --help quick
-    from gitbot.service import Bell, PageServer, ServedPages, WakeCalls, parse_address  # noqa: PLC0415
+    from gitbot.service import Bell, PageServer, parse_address  # noqa: PLC0415 - keeps --help quick
     from gitbot.wiring.workspace import webhook_secret  # noqa: PLC0415
 
     address, log = parse_address(listen), Log(form=LogFormat(log_format))
-    health, metrics = HealthFile(health_file), MetricsFile(metrics_file, wanted=True)
-    live = None
-    if address.is_loopback if pages is None else pages:
-        live = LivePages(SystemClock().now, old=max(OLD, 3 * every))
-    secret, bell = webhook_secret(), Bell()
-    served = ServedPages(
-        health=lambda: health.line,
-        beaten=health.beaten,
-        metrics=metrics.text,
-        site=live.file if live is not None else lambda _: None,
-        calls=WakeCalls(secret, bell.ring) if secret else None,
-        this_machine_only=pages is None,
+    told = reconcile_command.Told(
+        health=HealthFile(health_file),
+        metrics=MetricsFile(metrics_file, wanted=True),
+        log=log,
+        pages=_live(every) if (address.is_loopback if pages is None else pages) else None,
     )
+    secret, bell = webhook_secret(), Bell()
+    served = _served(told, secret, bell, this_machine_only=pages is None)
     with PageServer(address, served, seconds_counted) as server:
-        more = ", /readyz and pages at /" if live is not None else " and /readyz"
+        more = ", /readyz and pages at /" if told.pages is not None else " and /readyz"
         said = f"serving http://{server.address}/metrics, /healthz{more}"
         log.write(SystemClock().now(), Level.INFO, said)
         return reconcile_command.keep_watching(
             where,
-            reconcile_command.Told(health=health, metrics=metrics, log=log, pages=live),
+            told,
             every=every,
             max_runtime=max_runtime,
             follow=follow,
             called=bell.has_rung if secret else None,
         )
+
+
+def _live(every: int) -> LivePages:
+    from gitbot.cli.shared.live_pages import OLD, LivePages  # noqa: PLC0415 - keeps --help quick
+
+    return LivePages(SystemClock().now, old=max(OLD, 3 * every))
+
+
+def _served(
+    told: reconcile_command.Told, secret: str, bell: Bell, *, this_machine_only: bool
+) -> ServedPages:
+    from gitbot.service import ServedPages, WakeCalls  # noqa: PLC0415 - keeps --help quick
+
+    return ServedPages(
+        health=lambda: told.health.line,
+        beaten=told.health.beaten,
+        metrics=told.metrics.text,
+        site=told.pages.file if told.pages is not None else lambda _: None,
+        calls=WakeCalls(secret, bell.ring) if secret else None,
+        this_machine_only=this_machine_only,
+    )
