@@ -29,7 +29,7 @@ ROOMS = {
     "ports": 667,
     "published": 2_477,
     "rendering": 347,
-    "reports": 4_944,
+    "reports": 4_945,
     "service": 394,
     "settings": 1_310,
     "simulation": 8_913,

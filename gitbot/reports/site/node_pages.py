@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from gitbot.calendar import local_text
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.grouping import grouped
 from gitbot.model.ledger.events import FINAL_STATES
 from gitbot.model.text.wording import counted, first_of
@@ -104,13 +105,13 @@ def _page(documents: SiteDocuments, known: _Known, node: PlaceLine) -> SitePage:
 
 
 def _vm(known: _Known, vm: str) -> tuple[Cell | str, ...]:
-    namespace, _, name = vm.rpartition("/")
+    named = NamespacedName.parse(vm)
     faults = [line.message for line in known.faults.get(vm, ())]
     return (
         vm,
         "; ".join(known.doing.get(vm, ())),
         first_of(faults, _SAID),
-        command(f"gitbot explain vm/{name} -n {namespace}"),
+        command(f"gitbot explain vm/{named.name} -n {named.namespace}"),
     )
 
 
