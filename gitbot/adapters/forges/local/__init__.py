@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitbot.adapters.forges.forge_type import Connection, ForgeSetup, ForgeType
-from gitbot.ports.forge import ForgeCapabilities
+from gitbot.adapters.forges.forge_type import Connection, ForgeType
+from gitbot.adapters.forges.local.setup import CAPABILITIES, SETUP
 
 __all__ = ["LOCAL", "at_address"]
-
-CAPABILITIES = ForgeCapabilities(merges_by_command=True)
-
-_README = """\
-Commands about pull requests (`propose`, `check --pull-request`, `apply`, `status`) need this
-folder under Git, with a remote called `origin`: the bare repository that is the local forge.
-
-```
-git init --bare --initial-branch=main ../forge.git
-git init --initial-branch=main && git add . && git commit -m "Where our VMs run"
-git remote add origin ../forge.git && git push -u origin main
-```
-"""
 
 
 def _connect(root: Path, *, address: str, repository: str, base_branch: str) -> Connection:  # noqa: ARG001
@@ -40,8 +27,5 @@ LOCAL = ForgeType(
     title="the local forge",
     capabilities=CAPABILITIES,
     connect=_connect,
-    setup=ForgeSetup(
-        readme=_README,
-        settings=lambda _choices: "{type: local, repository: origin, baseBranch: main}",
-    ),
+    setup=SETUP,
 )

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gitbot.adapters.forges.local import CAPABILITIES
 from gitbot.adapters.forges.local import comments as said
 from gitbot.adapters.forges.local.comments import (
     decode_pull,
@@ -24,6 +23,7 @@ from gitbot.adapters.forges.local.comments import (
     encode_statuses,
 )
 from gitbot.adapters.forges.local.merge import merge_commit
+from gitbot.adapters.forges.local.setup import CAPABILITIES
 from gitbot.adapters.git import Git, RefState, check_ref, move_ref, tip_of
 from gitbot.errors import ConflictError, ForgeError
 from gitbot.execution.approval import PullReview
