@@ -9,6 +9,7 @@ programs and libraries.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import platform
 import resource
@@ -35,7 +36,8 @@ def limit(memory: int) -> None:
 def limit_time(seconds: int) -> None:
     """End this process by SIGXCPU after so many more seconds of processor time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    last = int(used.ru_utime + used.ru_stime) + seconds
+    # The limit is in whole seconds: rounded down, a question could be left with no time at all.
+    last = math.ceil(used.ru_utime + used.ru_stime) + seconds
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]  # from outside, as by `ulimit -t`
     if hard != resource.RLIM_INFINITY:
         last = min(last, hard)

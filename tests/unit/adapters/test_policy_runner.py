@@ -262,6 +262,29 @@ def test_a_limit_of_processor_time_from_outside_is_respected() -> None:
     assert (made.stdout, made.stderr) == ("(50, 50)\n", "")
 
 
+STARTED = """\
+import resource, time
+from gitbot.adapters.sandbox.seccomp import limit_time
+while time.process_time() % 1 < 0.5:
+    pass
+limit_time(1)
+left = resource.getrlimit(resource.RLIMIT_CPU)[0] - time.process_time()
+print(1 <= left + 0.1 and left <= 2)
+"""
+
+
+def test_time_used_before_a_question_does_not_count_against_it() -> None:
+    made = subprocess.run(
+        [sys.executable, "-c", STARTED],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+    assert (made.stdout, made.stderr) == ("True\n", "")
+
+
 ENDED = """\
 import resource, sys
 from gitbot.adapters.sandbox.worker_process import EndedError, LimitedProcess
