@@ -187,7 +187,7 @@ def test_problem_gets_the_plan_of_this_process_and_its_snapshot_goes_there_once(
     assert sent[0] > sent[1] == sent[2]
     stoppable.close()
     assert plan_problem_apart(MOVES, lambda: False, 60) == make_plan(MOVES)
-    assert sent[3] == sent[0]
+    assert sent[3] > sent[2]  # the snapshot again; what the first plan cached goes along
 
 
 def test_planner_that_never_returns_is_killed_at_its_deadline(
