@@ -12,7 +12,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 11_439,
+    "adapters": 11_441,
     "audit": 2_289,
     "calendar": 1_787,
     "cli": 10_225,
