@@ -1,7 +1,16 @@
 """The placement diff computed once, printed in every format. Untrusted text is escaped here."""
 
 from gitbot.reports.ansi import Paint, Style
-from gitbot.reports.comment import Superseded, detail, markdown, marker, refusal, summary
+from gitbot.reports.comment import (
+    Superseded,
+    comment_values,
+    detail,
+    markdown,
+    marker,
+    refusal,
+    summary,
+    worded,
+)
 from gitbot.reports.conditions import (
     Conditions,
     PlanConditions,
@@ -58,6 +67,7 @@ __all__ = [
     "brief",
     "chart",
     "columns",
+    "comment_values",
     "cut_markdown",
     "detail",
     "estimated_at",
@@ -84,4 +94,5 @@ __all__ = [
     "times_of",
     "waits_of",
     "where_to",
+    "worded",
 ]

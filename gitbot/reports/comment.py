@@ -2,15 +2,17 @@
 
 The first part has everything that a reviewer must know, the last lines say what to type next; both
 are always present. Between them are the tables, the picture and the folded details. If the whole is
-above GitHub's limit (65,536 characters), they are cut from the least important end.
+above GitHub's limit (65,536 characters), they are cut from the least important end. The template
+comment.md.j2 puts the parts in order; a repository may have its own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from gitbot.errors import GitbotError
 from gitbot.model.grouping import grouped
 from gitbot.model.plan.diagnosis import Outcome
 from gitbot.model.plan.findings import Finding, Severity, sort_key
@@ -33,10 +35,17 @@ from gitbot.reports.diff import (
 )
 from gitbot.reports.markdown_parts import folded, line, table
 from gitbot.reports.memory_traffic import Amount
+from gitbot.reports.own_templates import (
+    COMMENT,
+    TemplateFault,
+    TextQuestion,
+    Values,
+    render_text,
+)
 from gitbot.reports.picture import picture
 from gitbot.reports.sentence import memory as _memory
 from gitbot.reports.sentence import short_drains, size, time_known
-from gitbot.reports.truncate import Section, fit
+from gitbot.reports.truncate import Section, fit, fit_each
 
 LIMIT = 65_536
 _CELL = 401
@@ -66,15 +75,67 @@ class Superseded:
     time: int
 
 
-def markdown(
-    diff: Diff, *, limit: int = LIMIT, notice: str = "", superseded: Iterable[Superseded] = ()
-) -> str:
-    """The comment, at most `limit` bytes in UTF-8 (and so at most that many characters).
+def markdown(diff: Diff, *, templates: Mapping[str, str]) -> str:
+    """The comment in gitbot's own words. Raises GitbotError if the template is missing or broken.
+
+    At most `LIMIT` bytes in UTF-8, and so at most that many characters.
+    """
+    return worded(comment_values(diff), templates)
+
+
+def worded(values: Values, templates: Mapping[str, str]) -> str:
+    """The comment that gitbot's own template makes of `comment_values`. Raises GitbotError."""
+    template = templates.get(COMMENT.name, "")
+    made = render_text(TextQuestion(template=template, values=values))
+    fault = made if isinstance(made, TemplateFault) else COMMENT.fault(values, made)
+    if fault is not None:
+        hint = "templates/ ships with gitbot: reinstall it, or put the file back"
+        raise GitbotError(f"template {COMMENT.name} cannot be used: {fault.message}", hint=hint)
+    return str(made)
+
+
+def comment_values(
+    diff: Diff,
+    *,
+    limit: int = LIMIT,
+    notice: str = "",
+    superseded: Iterable[Superseded] = (),
+) -> Values:
+    """The values of the template, in Markdown; their texts have `limit` bytes together at most.
 
     `notice` is a line before the counts; `superseded` are folded near the end.
     """
-    head = f"{marker(diff.plan.cluster)}\n{summary(diff, notice=notice)}"
-    return fit([Section(head=head), *_details(diff, tuple(superseded))], limit=limit)
+    first = {"marker": marker(diff.plan.cluster), "summary": summary(diff, notice=notice)}
+    rest = limit - sum(len(text.encode("utf-8")) + 1 for text in first.values())
+    named = list(_details(diff, tuple(superseded)))
+    texts = dict.fromkeys(_PARTS, "")
+    cut = fit_each((section for _, section in named), limit=rest)
+    for (name, _), text in zip(named, cut, strict=True):
+        texts[name] += text
+    plan = diff.plan
+    return {
+        **first,
+        **texts,
+        "cluster": escape.markdown(plan.cluster),
+        "digest": diff.digest,
+        "verdict": line(diff.verdict),
+        "moves": len(plan.moves),
+        "held": sum(hold.state is HoldState.BLOCKED for hold in plan.holds),
+    }
+
+
+_PARTS = (
+    "findings",
+    "move_table",
+    "memory",
+    "hold_tables",
+    "rules",
+    "waves",
+    "picture",
+    "folded_moves",
+    "details",
+    "commands",
+)
 
 
 def summary(diff: Diff, *, notice: str = "") -> str:
@@ -84,27 +145,38 @@ def summary(diff: Diff, *, notice: str = "") -> str:
 
 
 def detail(diff: Diff, *, limit: int) -> str:
-    return fit(_details(diff, ()), limit=limit)
+    return fit((section for _, section in _details(diff, ())), limit=limit)
 
 
-def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section]:
-    yield from table(
-        "", _FINDINGS, [_finding_row(item, diff) for item in diff.said_locally], 1, "finding"
-    )
-    if len(diff.plan.moves) <= MANY:
-        yield from table("", _MOVES, [_move_row(move) for move in diff.plan.moves], 2, "move")
-    yield from _sums(diff)
+def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[tuple[str, Section]]:
+    """The sections after the summary, each with the part of the comment that it belongs to."""
+    findings = [_finding_row(item, diff) for item in diff.said_locally]
+    yield from _named("findings", table("", _FINDINGS, findings, 1, "finding"))
+    many = len(diff.plan.moves) > MANY
+    if not many:
+        moves = [_move_row(move) for move in diff.plan.moves]
+        yield from _named("move_table", table("", _MOVES, moves, 2, "move"))
+    yield from _named("memory", _sums(diff))
     for state, title in HOLD_TITLES.items():
         rows = [_hold_row(hold, diff) for hold in diff.plan.holds if hold.state is state]
-        yield from table(title, _HOLDS, rows, 3, "hold")
-    yield from table("Rules", _RULES, [_rule_row(rule) for rule in diff.plan.rules], 4, "rule")
-    yield from _waves(diff)
+        yield from _named("hold_tables", table(title, _HOLDS, rows, 3, "hold"))
+    rules = [_rule_row(rule) for rule in diff.plan.rules]
+    yield from _named("rules", table("Rules", _RULES, rules, 4, "rule"))
+    yield from _named("waves", _waves(diff))
     if drawn := picture(diff):
-        yield Section(
-            head="", items=(escape.fence(drawn, "mermaid") + "\n\n",), rank=5, noun="picture"
-        )
-    if len(diff.plan.moves) > MANY:
-        yield from _many_moves(diff)
+        fenced = escape.fence(drawn, "mermaid") + "\n\n"
+        yield "picture", Section(head="", items=(fenced,), rank=5, noun="picture")
+    if many:
+        yield from _named("folded_moves", _many_moves(diff))
+    yield from _named("details", _folds(diff, superseded))
+    yield "commands", Section(head=_commands(diff))
+
+
+def _named(name: str, sections: Iterable[Section]) -> Iterator[tuple[str, Section]]:
+    return ((name, section) for section in sections)
+
+
+def _folds(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section]:
     yield from folded("Preflight checks", _check_items(diff.plan.moves), 9, "check")
     yield from folded("Why each node refuses", _reason_items(diff.plan.holds), 10, "reason")
     for preview in diff.previews:
@@ -115,7 +187,6 @@ def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section
     yield from folded("Manifests", texts, 12, "manifest")
     lines = [_superseded_item(item, diff) for item in superseded]
     yield from folded("Superseded plans", lines, 13, "plan")
-    yield Section(head=_commands(diff))
 
 
 def _superseded_item(item: Superseded, diff: Diff) -> str:

@@ -85,7 +85,7 @@ REPORTS: dict[str, ReportFormat] = {
     "markdown": ReportFormat(
         shows=frozenset({Shows.PLAN}),
         findings=lambda report: refusal(report.cluster or "unknown", report.findings),
-        plan=lambda diff, _templates: markdown(diff),
+        plan=lambda diff, templates: markdown(diff, templates=templates()),
         file="comment.md",
     ),
     "text": ReportFormat(

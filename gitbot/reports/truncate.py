@@ -24,6 +24,11 @@ class Section:
 
 def fit(sections: Iterable[Section], *, limit: int) -> str:
     """The sections as one text of at most `limit` bytes in UTF-8, in the order given."""
+    return "".join(fit_each(sections, limit=limit))
+
+
+def fit_each(sections: Iterable[Section], *, limit: int) -> list[str]:
+    """The sections as texts of at most `limit` bytes in UTF-8 together."""
     parts = list(sections)
     texts = {index: _whole(part) for index, part in enumerate(parts)}
     rest = limit - sum(_size(texts[i]) for i, part in enumerate(parts) if part.rank == 0)
@@ -32,7 +37,7 @@ def fit(sections: Iterable[Section], *, limit: int) -> str:
     for _, index in sorted(cuts):
         texts[index] = _cut(parts[index], max(0, rest))
         rest -= _size(texts[index])
-    return "".join(texts[index] for index in range(len(parts)))
+    return [texts[index] for index in range(len(parts))]
 
 
 def _whole(section: Section) -> str:
@@ -84,6 +89,12 @@ def cut_markdown(text: str, limit: int, end: str) -> str:
     closing = f"\n{fence}" if fence else ""
     room = limit - len(end) - len(kept) - len(closing)
     return kept + closing + _CLOSED * min(depth, room // len(_CLOSED)) + end
+
+
+def leaves_open(text: str) -> bool:
+    """Whether what follows the text is inside a fence or a fold."""
+    fence, _, depth = _left_open(text)
+    return bool(fence or depth)
 
 
 def _left_open(text: str) -> tuple[str, int, int]:

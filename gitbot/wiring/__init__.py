@@ -20,7 +20,10 @@ from gitbot.adapters.working_tree import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitbot.adapters.sandbox.policy_runner import LimitedPolicyRunner
+    from gitbot.reports.own_templates import TemplateFault, TextQuestion
 
 __all__ = [
     "ShippedTexts",
@@ -35,6 +38,7 @@ __all__ = [
     "replace_file",
     "seconds_counted",
     "stop_on_signals",
+    "template_process",
 ]
 
 
@@ -43,3 +47,10 @@ def policy_runner() -> LimitedPolicyRunner:
     from gitbot.adapters.sandbox.policy_runner import the_runner  # noqa: PLC0415 - only for policies
 
     return the_runner()
+
+
+def template_process() -> Callable[[TextQuestion], str | TemplateFault]:
+    """What renders templates of a repository, in the process with limits."""
+    from gitbot.wiring.plan_worker import render_apart  # noqa: PLC0415 - no planner without them
+
+    return render_apart

@@ -34,6 +34,7 @@ from gitbot.model.plan.problem import PlacementProblem
 from gitbot.model.progress import PLANNING, PlanningProgress
 from gitbot.planner import make_plan
 from gitbot.policy import PolicySet
+from gitbot.reports.own_templates import TemplateFault, TextQuestion, render_text
 from gitbot.workflows.check import (
     CheckResult,
     ClusterScope,
@@ -46,6 +47,7 @@ from gitbot.workflows.core.revision import POLICIES, Revision, Texts, read_chang
 
 MEMORY = 4096  # MiB of addresses
 ANSWER = 64  # MiB
+TEMPLATE_TIMEOUT = 2  # seconds of processor time for a text
 _GRACE = 60  # seconds beyond the time for one question, on a machine that does other things too
 
 
@@ -137,6 +139,19 @@ def read_apart(texts: Texts, base: Revision) -> Revision:
     except UserInterrupt as ended:
         raise LimitExceeded(ended.message) from ended
     return read_change(texts, base)
+
+
+def render_apart(question: TextQuestion) -> str | TemplateFault:
+    """As `render_text`, in the process."""
+    try:
+        made = _ask(question)
+    except UserInterrupt:
+        return TemplateFault(message=f"found a template that runs longer than {TEMPLATE_TIMEOUT} s")
+    except LimitExceeded as ended:
+        return TemplateFault(message=f"found a template that exceeds its limits: {ended.message}")
+    if not isinstance(made, str | TemplateFault):
+        return TemplateFault(message="found no text, expected one")
+    return made
 
 
 def _ask(question: object, stopped: Callable[[], bool] = lambda: False) -> Any:
@@ -255,13 +270,16 @@ def serve(questions: BinaryIO, answers: BinaryIO, seconds: int) -> None:
 
 def _answer(
     question: bytes, told: _SignalOnlooker
-) -> Planned | PlacementPlan | PlanningFailure | bool:
+) -> Planned | PlacementPlan | PlanningFailure | TemplateFault | str | bool:
     try:
         asked = pickle.loads(question)  # noqa: S301 - of the parent
         if isinstance(asked, ConcernQuestion):
             if asked.snapshot is not None:
                 _sent.snapshot = asked.snapshot
             return make_plan(replace(asked.problem, snapshot=_sent.snapshot), onlooker=told)
+        if isinstance(asked, TextQuestion):
+            limit_time(TEMPLATE_TIMEOUT)
+            return render_text(asked)
         if isinstance(asked, ClusterScope):
             return plan_in_process(asked, told)
         return bool(read_change(*asked))

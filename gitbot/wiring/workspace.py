@@ -188,11 +188,7 @@ def open_shell(
     onlooker: PlanningProgress = NO_PROGRESS,
     at_hand: bool = False,
 ) -> RunContext:
-    from gitbot.wiring.plan_worker import (  # noqa: PLC0415 - no planner for `lint`
-        plan_apart,
-        plan_problem_apart,
-        read_apart,
-    )
+    from gitbot.wiring import plan_worker  # noqa: PLC0415 - no planner for `lint`
     from gitbot.workflows.core.context import RunContext  # noqa: PLC0415 - no planner for `lint`
     from gitbot.workflows.ledger.anchor import missing_branch  # noqa: PLC0415 - as above
     from gitbot.workflows.ledger.guarded_store import GuardedLedgerStore  # noqa: PLC0415 - as above
@@ -218,9 +214,10 @@ def open_shell(
         executor=token_hex(8),
         ledger_name=workspace.ledger_name,
         seconds=seconds_counted,
-        planning=plan_apart,
-        reading=read_apart,
-        plan_apart=plan_problem_apart,
+        planning=plan_worker.plan_apart,
+        reading=plan_worker.read_apart,
+        plan_apart=plan_worker.plan_problem_apart,
+        render=plan_worker.render_apart,
         clusters=workspace.settings.cluster_names,
         notifier=Webhooks(workspace.clock),
         health=HealthGates(),

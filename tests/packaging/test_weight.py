@@ -15,7 +15,7 @@ ROOMS = {
     "adapters": 11_441,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_225,
+    "cli": 10_265,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,
@@ -29,13 +29,13 @@ ROOMS = {
     "ports": 667,
     "published": 2_477,
     "rendering": 347,
-    "reports": 4_945,
+    "reports": 5_209,
     "service": 394,
     "settings": 1_310,
     "simulation": 8_913,
     "snapshot": 2_778,
-    "wiring": 1_295,
-    "workflows": 19_364,
+    "wiring": 1_321,
+    "workflows": 19_536,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

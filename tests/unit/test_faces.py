@@ -61,7 +61,7 @@ ROOMS = {
     "ports": "clock cluster forge idempotence ledger load notices repository",
     "published": "ledger_lines",
     "rendering": "",
-    "reports": "escape html.page site",
+    "reports": "escape html.page own_templates site",
     "service": "",
     "settings": "",
     "simulation": "",
@@ -69,9 +69,10 @@ ROOMS = {
     "wiring": "clusters demo forge_reads forges manifests plan_worker workspace",
     "workflows": (
         "apply ask audit author check comments core.base_branch core.beside core.context "
-        "core.folder_reading core.judged_plan core.plan_verdict core.published_snapshots "
-        "core.revision core.rights core.window_standing ledger.adopt ledger.anchor "
-        "ledger.guarded_store ledger.request_history propose simulate watch"
+        "core.folder_reading core.judged_plan core.own_wording core.plan_verdict "
+        "core.published_snapshots core.revision core.rights core.window_standing "
+        "ledger.adopt ledger.anchor ledger.guarded_store ledger.request_history propose "
+        "simulate watch"
     ),
 }
 FACES = frozenset(

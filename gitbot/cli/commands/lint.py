@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -18,7 +18,7 @@ from gitbot.model.plan.findings import Finding, Severity, sort_key
 from gitbot.model.progress import PlanningProgress
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.ports.repository import Repository
-from gitbot.wiring import ShippedTexts, SystemClock, find_root, policy_runner
+from gitbot.wiring import ShippedTexts, SystemClock, find_root, policy_runner, template_process
 
 _Finished = Callable[[str], Collection[str]]
 
@@ -87,23 +87,27 @@ def _concerns(finding: Finding, paths: list[str]) -> bool:
 
 def _of_tree(root: Path, finished: _Finished) -> tuple[tuple[Finding, ...], int]:
     from gitbot.cli.shared.lint_files import FOLDERS, read_tree  # noqa: PLC0415 - keeps --help quick
-    from gitbot.cli.shared.linting import MISSING, lint, named_paths  # noqa: PLC0415
+    from gitbot.cli.shared.linting import MISSING, is_template, lint, named_paths  # noqa: PLC0415
     from gitbot.settings import among  # noqa: PLC0415
 
     configuration = read_tree(root, ()).contents.get(CONFIGURATION_FILE, b"")
     folders, named = named_paths(
         configuration, lambda folder: among(read_tree(root, (folder,)).contents)(folder)
     )
-    files = read_tree(root, (*FOLDERS, *folders), named)
+    # other files of such a folder are not gitbot's: a chart has links and programs there
+    templates = [f"templates/{path.name}" for path in sorted((root / "templates").glob("*.j2"))]
+    files = read_tree(root, (*FOLDERS, *folders), (*named, *filter(is_template, templates)))
     refused = {finding.file for finding in files.findings}
-    linted = lint(files.contents, finished, ShippedTexts().policies, policy_runner)
+    linted = lint(
+        files.contents, finished, ShippedTexts().policies, policy_runner, template_process
+    )
     found = {*files.findings, *(f for f in linted if f.code != MISSING or f.file not in refused)}
     return tuple(sorted(found, key=sort_key)), len(files.contents)
 
 
 def _of_rev(root: Path, rev: str, finished: _Finished) -> tuple[tuple[Finding, ...], int]:
     from gitbot.cli.shared.lint_files import FOLDERS  # noqa: PLC0415
-    from gitbot.cli.shared.linting import lint, named_paths  # noqa: PLC0415
+    from gitbot.cli.shared.linting import is_template, lint, named_paths  # noqa: PLC0415
     from gitbot.documents import TOP, finding_at  # noqa: PLC0415
     from gitbot.wiring.workspace import repository_here  # noqa: PLC0415 - git only where used
 
@@ -123,7 +127,10 @@ def _of_rev(root: Path, rev: str, finished: _Finished) -> tuple[tuple[Finding, .
         except RepositoryError as error:
             # a tree entry that gitbot does not read; the message begins with its path
             found.append(finding_at(prefix, TOP, "files/unreadable", error.message, error.hint))
-    found += lint(contents, finished, ShippedTexts().policies, policy_runner)
+    with suppress(RepositoryError):  # a link in a folder that may be a chart's
+        read = repository.read_tree(commit, "templates/")
+        contents.update((path, data) for path, data in read.items() if is_template(path))
+    found += lint(contents, finished, ShippedTexts().policies, policy_runner, template_process)
     return tuple(sorted(set(found), key=sort_key)), len(contents)
 
 

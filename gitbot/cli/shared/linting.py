@@ -17,13 +17,14 @@ from gitbot.intents import (
     read_intents,
     without_finished,
 )
-from gitbot.model.plan.findings import Finding, sort_key
+from gitbot.model.plan.findings import Finding, Severity, sort_key
 from gitbot.model.text.names import CONFIGURATION_FILE
 from gitbot.model.text.wording import nearest
 from gitbot.settings import Beside, ClusterSettings, Settings, among, read_settings
 
 if TYPE_CHECKING:
     from gitbot.policy import PolicyRunner
+    from gitbot.workflows.core.own_wording import Render
 
 MISSING = "files/missing"
 
@@ -33,12 +34,13 @@ def lint(
     finished: Callable[[str], Collection[str]] = lambda _: (),
     shipped: Callable[[], Mapping[str, str]] = dict,
     runner: Callable[[], PolicyRunner | None] = lambda: None,
+    render: Callable[[], Render | None] = lambda: None,
 ) -> tuple[Finding, ...]:
     """Every finding about the files of a repository, by repository path; sorted.
 
     Reads no clock and no cluster; `check` reports what needs one. `finished` gives the ledger ids
     of a cluster's finished requests, `shipped` the policies that ship with gitbot, by path.
-    `runner` compiles those of the repository.
+    `runner` compiles those of the repository, and `render` renders its templates.
     """
     settings, findings = _settings(files)
     folders = sorted({_folder(path) for path in files if path.startswith("intents/")} - {""})
@@ -59,6 +61,7 @@ def lint(
         if machines:
             found += misleading_labels(intents, (machine for _, machine in machines))
     found += _policies(files, settings, shipped, runner)
+    found += _templates(files, render)
     return tuple(sorted(set(found), key=sort_key))
 
 
@@ -155,6 +158,36 @@ def _twins(files: Mapping[str, bytes]) -> Iterable[Finding]:
                 "rename one of the two",
             )
         seen.setdefault(folded, path)
+
+
+def is_template(path: str) -> bool:
+    """Whether a person expects gitbot to read this path as a template."""
+    folder, _, name = path.rpartition("/")
+    return folder == "templates" and name.endswith(".j2")
+
+
+def _templates(
+    files: Mapping[str, bytes], render: Callable[[], Render | None]
+) -> Iterable[Finding]:
+    paths = sorted(filter(is_template, files))
+    if not paths:
+        return
+    from gitbot.reports.own_templates import FORMS, render_text  # noqa: PLC0415 - where used
+    from gitbot.workflows.core.own_wording import template_findings  # noqa: PLC0415 - as above
+
+    for path in paths:
+        form = FORMS.get(path.removeprefix("templates/"))
+        if form is not None:
+            yield from template_findings(form, files[path], render() or render_text)
+            continue
+        yield finding_at(
+            path,
+            TOP,
+            "template/unknown",
+            f"found a template that gitbot does not read, expected one of {', '.join(FORMS)}",
+            "give it one of these names, or remove it",
+            severity=Severity.WARNING,
+        )
 
 
 def _policies(

@@ -22,6 +22,7 @@ from gitbot.workflows.check.run import Planning, check
 from gitbot.workflows.check.scope import PlanningInputs
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult
+from gitbot.workflows.core.own_wording import changed_templates
 from gitbot.workflows.core.revision import Texts, read_change, texts_at
 from gitbot.workflows.core.rights import rights_checked
 from gitbot.workflows.core.stop_conditions import forge_skew
@@ -172,6 +173,7 @@ def check_pull(
         if merged is None:
             return CheckResult(findings=(conflict(pull),))
         after = texts_at(shell.repository, merged, commit=pull.head, folders=folders)
+        of_templates = changed_templates(shell, base_commit, merged)
     except RepositoryError as error:  # caused by this pull request alone: go on with the others
         return CheckResult(findings=(unreadable(error),))
     outcome = check_texts(
@@ -183,6 +185,7 @@ def check_pull(
         pull_request=pull.number,
         planning=shell.planning,
     )
+    outcome = replace(outcome, findings=(*outcome.findings, *of_templates))
     return rights_checked(outcome, shell.cluster.missing, own=not shell.at_hand)
 
 

@@ -19,6 +19,7 @@ from gitbot.ports.ledger import LedgerCounts, LedgerStore
 from gitbot.ports.notices import Notifier
 from gitbot.ports.repository import Repository
 from gitbot.reports import Diff
+from gitbot.reports.own_templates import TemplateFault, TextQuestion
 from gitbot.settings import HealthGateSettings
 from gitbot.workflows.core.revision_engine import RevisionEngine
 
@@ -52,7 +53,8 @@ class RunContext:
     this process's name in the ledger; `seconds` never steps back. `ledger_name` distinguishes this
     repository's ledger from others on the same cluster; `clusters` are all names of the
     configuration; `zone` is the cluster's IANA time zone. `reading` reads and `planning` plans
-    untrusted heads, `plan_apart` plans concerns (see `plan`); None: this process, without a limit.
+    untrusted heads, `plan_apart` plans concerns (see `plan`), `render` renders templates of the
+    repository; None: this process, without a limit.
     `followed` is `cluster`, if its snapshots are not lists of their own. `events_written` has the
     keys of Kubernetes Events that need no second request. `health` says why a gate is closed.
     `pulls_seen` are the pull requests that were open when `open_pulls` asked last.
@@ -81,6 +83,7 @@ class RunContext:
     planning: Callable[..., Any] | None = None
     reading: Callable[..., Any] | None = None
     plan_apart: Callable[[PlacementProblem, Callable[[], bool], int], PlacementPlan] | None = None
+    render: Callable[[TextQuestion], str | TemplateFault] | None = None
     followed: FollowedCluster | None = None
     notifier: Notifier | None = None
     health: Callable[[HealthGateSettings], str] | None = None

@@ -12,6 +12,7 @@ from gitbot.model.plan.plan import PlannerFault
 from gitbot.model.plan.problem import EmptyNodes
 from gitbot.planner import PullTitle, planner_of
 from gitbot.reports import where_to
+from gitbot.reports.own_templates import Values
 from gitbot.workflows.core.context import PlanOf
 from gitbot.workflows.core.draining_nodes import drains_due, plan_beside_drains
 from gitbot.workflows.core.judged_plan import INTERNAL, JudgedPlan, fault_findings, judge_plan
@@ -90,13 +91,19 @@ def title_of(concern: Concern, judged: JudgedPlan) -> str:
     return f"Finish: {title}" if concern.name.startswith("rest-") else title
 
 
-def body_of(concern: Concern) -> str:
+def body_values(concern: Concern, cluster: str) -> Values:
+    return {
+        "cluster": cluster,
+        "concern": concern.name,
+        "why": f"{concern.why[:1].upper()}{concern.why[1:]}",
+        "merging": "Merging approves exactly the moves in the file. Closing without a merge keeps "
+        "gitbot silent until the plan changes.",
+    }
+
+
+def body_of(values: Values) -> str:
     """The text of a concern's pull request; the plan is in the comment."""
-    return (
-        f"{concern.why[:1].upper()}{concern.why[1:]}\n\n"
-        "Merging approves exactly the moves in the file. Closing without a merge keeps gitbot "
-        "silent until the plan changes.\n"
-    )
+    return f"{values['why']}\n\n{values['merging']}\n"
 
 
 class Did(StrEnum):

@@ -18,6 +18,7 @@ from gitbot.model.ledger.ledger import concern_file
 from gitbot.model.text.names import OWN_AUTHOR
 from gitbot.ports.forge import PullRequest
 from gitbot.ports.idempotence import is_up_to_date, needs_renewal
+from gitbot.reports.own_templates import PULL_REQUEST
 from gitbot.workflows.approval.owner_approvals import consented
 from gitbot.workflows.approval.read_approvals import (
     concern_branch,
@@ -28,12 +29,20 @@ from gitbot.workflows.approval.read_approvals import (
 from gitbot.workflows.approval.stale_reviews import changed_since_review, proposed, superseded
 from gitbot.workflows.core.context import RunContext
 from gitbot.workflows.core.judged_plan import CheckResult, JudgedPlan
+from gitbot.workflows.core.own_wording import own_wording
 from gitbot.workflows.core.revision_engine import RevisionEngine
 from gitbot.workflows.core.rights import Missing
 from gitbot.workflows.current_state import CurrentState
 from gitbot.workflows.ledger.writer import Journal
 from gitbot.workflows.propose.concerns import Concern, ConcernSources
-from gitbot.workflows.propose.proposal import ConcernReport, Did, body_of, file_of, title_of
+from gitbot.workflows.propose.proposal import (
+    ConcernReport,
+    Did,
+    body_of,
+    body_values,
+    file_of,
+    title_of,
+)
 from gitbot.workflows.pulls.labels import STALE, set_labels
 from gitbot.workflows.pulls.show import Showing, is_shown, show_checks, show_comment
 
@@ -134,7 +143,7 @@ def open_proposal(run: ProposeRun, concern: Concern, judged: JudgedPlan) -> Conc
         branch=branch,
         base_branch=shell.base_branch,
         title=title_of(concern, judged),
-        body=body_of(concern),
+        body=_body(shell, concern),
         labels=("gitbot", *sorted(_showing(run, None, judged, concern.name).labels)),
     )
     run.note(concern.name, ConcernState.OPENED, pull, digest=judged.digest)
@@ -147,6 +156,14 @@ def open_proposal(run: ProposeRun, concern: Concern, judged: JudgedPlan) -> Conc
         pull_request=pull.number,
         digest=judged.digest,
     )
+
+
+def _body(shell: RunContext, concern: Concern) -> str:
+    values = body_values(concern, shell.cluster_name)
+    own = own_wording(shell, PULL_REQUEST, lambda _: values)
+    if own.fault:
+        shell.say(f"{own.where}: {own.fault}; a pull request has gitbot's own text")
+    return own.text or body_of(values)
 
 
 def _record_proposal(
@@ -194,7 +211,9 @@ def update_proposal(
     _record_proposal(run, concern, judged, head, text)
     if record.pull_request != pull.number:
         run.note(concern.name, ConcernState.OPENED, pull, digest=judged.digest)
-    run.shell.forge.edit_pull(pull.number, title=title_of(concern, judged), body=body_of(concern))
+    run.shell.forge.edit_pull(
+        pull.number, title=title_of(concern, judged), body=_body(run.shell, concern)
+    )
     _show(run, concern.name, pull, head, judged)
     return replace(known, action=Did.RENEWED if same else Did.UPDATED)
 

@@ -6,11 +6,22 @@ from dataclasses import dataclass, replace
 
 from gitbot.model.ledger.events import PlanShown
 from gitbot.ports.forge import PullRequest
-from gitbot.reports import Superseded, markdown, marker, refusal, says_owners
+from gitbot.reports import (
+    Diff,
+    Superseded,
+    comment_values,
+    escape,
+    marker,
+    refusal,
+    says_owners,
+    worded,
+)
+from gitbot.reports.own_templates import COMMENT, Values
 from gitbot.workflows.approval.owner_approvals import consented
 from gitbot.workflows.approval.stale_reviews import CHANGED
-from gitbot.workflows.core.context import RunContext
+from gitbot.workflows.core.context import RunContext, base_head
 from gitbot.workflows.core.judged_plan import CheckResult
+from gitbot.workflows.core.own_wording import own_wording
 from gitbot.workflows.pulls.labels import BLOCKED, PLANNED, RETURN, STALE
 from gitbot.workflows.pulls.statuses import own_comment, set_check
 from gitbot.workflows.pulls.verdicts import checks_of
@@ -52,8 +63,25 @@ def show_comment(shell: RunContext, pull: PullRequest, showing: Showing) -> None
     else:
         # the link is in the comment alone: checks are compared as a whole
         diff = shell.with_report_link(showing.name, outcome.diff)
-        body = markdown(diff, notice=showing.notice, superseded=showing.earlier)
+        body = _worded(shell, showing, diff)
     shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
+
+
+def _worded(shell: RunContext, showing: Showing, diff: Diff) -> str:
+    """The comment in the words of the base branch's template, or else in gitbot's own."""
+
+    def values(limit: int) -> Values:
+        return comment_values(diff, limit=limit, notice=showing.notice, superseded=showing.earlier)
+
+    own = own_wording(shell, COMMENT, values)
+    if own.text:
+        return own.text
+    end = ""
+    if own.fault:
+        fault = f"{escape.code(own.where)}: {escape.markdown(own.fault)}"
+        end = f"\n{fault}; this is gitbot's own text\n"
+    shipped = shell.read_base(base_head(shell)).revision.templates
+    return worded(values(COMMENT.most - len(end.encode("utf-8"))), shipped) + end
 
 
 def show_checks(shell: RunContext, head: str, showing: Showing) -> bool:

@@ -17,10 +17,13 @@ from gitbot.calendar import clock_time, local_text, resolve
 from gitbot.errors import GitbotError, NoticeError
 from gitbot.execution.approval import NotApproved
 from gitbot.ports.notices import Notifier
-from gitbot.published import PublishedNotice, sorted_bytes
+from gitbot.published import PublishedNotice, encoded, published, sorted_bytes
+from gitbot.reports import escape
+from gitbot.reports.own_templates import NOTICE
 from gitbot.settings import NoticeSettings, Settings
 from gitbot.workflows.ask import WindowOutlook
 from gitbot.workflows.core.context import RunContext, base_head
+from gitbot.workflows.core.own_wording import own_wording
 from gitbot.workflows.watch.notice_texts import (
     Notice,
     daily_notice,
@@ -135,6 +138,7 @@ class _Facts:
         windows: WindowOutlook | None,
         refused: tuple[NotApproved, ...],
     ) -> None:
+        self._shell = shell
         self.settings, self.now, self.zone = settings, shell.clock.now(), shell.zone
         self.cluster, self.name = shell.cluster_name, shell.ledger_name
         self.ledger = shell.ledger_store.known()
@@ -176,10 +180,24 @@ class _Facts:
     def is_open(self, hook: NoticeSettings, time: int) -> bool:
         return hook.hours is None or hook.hours.contain(clock_time(time, self.zone))
 
+    def worded(self, document: PublishedNotice) -> PublishedNotice:
+        """The notice in the repository's own words, if it has such."""
+        said = encoded(document)
+        values = {name: said.get(name, blank) for name, blank in _BLANK.items()}
+        own = own_wording(self._shell, NOTICE, lambda _: values)
+        if own.fault:
+            self._shell.say(f"{own.where}: {own.fault}; notices have gitbot's own text")
+        if not own.text:
+            return document
+        return published({**said, "text": escape.lines(own.text.strip())}, PublishedNotice)
+
     def is_for(self, hook: NoticeSettings, notice: Notice) -> bool:
         owner = self.settings.namespace_owner(notice.namespace) if notice.namespace else None
         teams = () if owner is None else owner.teams
         return hook.concerns(notice.severity, notice.namespace, teams)
+
+
+_BLANK = {name: 0 if isinstance(value, int) else "" for name, value in NOTICE.sample.items()}
 
 
 def _last(time_of_day: str, zone: str, now: int, *, weekly: bool = False) -> int:
@@ -220,7 +238,7 @@ def _send(facts: _Facts, hook: NoticeSettings, told: _Told, notifier: Notifier) 
                 continue
             if sent == MOST:
                 return
-            _post(notifier, hook, notice_document(notice, facts.cluster))
+            _post(facts, hook, notice_document(notice, facts.cluster), notifier)
             told.took(notice, line)
             sent += 1
         if facts.end - told.line > FAR:
@@ -258,11 +276,13 @@ def _send_daily(facts: _Facts, hook: NoticeSettings, told: _Told, notifier: Noti
     if found:
         notices = sorted((item for _, item in found), key=lambda item: (item.time, item.id))
         document = daily_notice(notices, facts.cluster, name=facts.name, until=until)
-        _post(notifier, hook, document)
+        _post(facts, hook, document, notifier)
         told.standing = sorted({*(told.standing or ()), *(it.id for line, it in found if not line)})
     if last and (found or last - told.daily_line > FAR):
         told.daily_line = last
 
 
-def _post(notifier: Notifier, hook: NoticeSettings, document: PublishedNotice) -> None:
-    notifier.send(hook.name, document.id, sorted_bytes(document))
+def _post(
+    facts: _Facts, hook: NoticeSettings, document: PublishedNotice, notifier: Notifier
+) -> None:
+    notifier.send(hook.name, document.id, sorted_bytes(facts.worded(document)))

@@ -364,3 +364,35 @@ def test_clusters_of_files_are_read_from_the_tree_and_from_a_commit(root: Path) 
     assert "fleet/more.yaml:1:1: found a symbolic link" in run("fleet").stdout
     commit(root)
     assert "fleet/more.yaml is a symbolic link" in run("--rev", "HEAD", "fleet").stdout
+
+
+def test_templates_are_rendered_apart_and_what_nobody_reads_is_named(root: Path) -> None:
+    templates = root / "templates"
+    templates.mkdir()
+    (templates / "values.yaml").symlink_to("/nowhere")
+    (templates / "notice.txt.j2").write_text("{{ event }}: {{ text }}\n")
+    assert run().return_value == 0
+    (templates / "comment.md.j2").write_text("{{ marker }}\n{{ nobody }}\n")
+    (templates / "report.j2").write_text("x")
+    result = run()
+    assert result.return_value == 1
+    broken, unknown = result.stdout.splitlines()
+    assert broken.startswith(
+        "templates/comment.md.j2:2:1: found a template that ends with UndefinedError: 'nobody' is "
+        "undefined; its values are marker, cluster, digest"
+    )
+    assert unknown.startswith(
+        "templates/report.j2:1:1: found a template that gitbot does not read, expected one of "
+        "comment.md.j2, pull_request.md.j2, notice.txt.j2; "
+    )
+
+
+def test_templates_of_a_commit_are_checked(root: Path) -> None:
+    (root / "templates").mkdir()
+    (root / "templates/comment.md.j2").write_text("hello\n")
+    git = ("git", "-c", "user.name=ann", "-c", "user.email=ann@example.com")
+    for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "start")):
+        subprocess.run([*git, *arguments], cwd=root, check=True)
+    result = run("--rev", "HEAD")
+    assert result.return_value == 1
+    assert "templates/comment.md.j2:1:1: found a text that does not show `marker`" in result.stdout

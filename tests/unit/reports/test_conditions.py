@@ -11,7 +11,8 @@ from gitbot.model.plan.findings import Finding, Severity
 from gitbot.model.plan.plan import Manifest, PlacementPlan
 from gitbot.model.plan.problem import Freeze
 from gitbot.model.text.instants import FOREVER, Interval
-from gitbot.reports import Conditions, PlanConditions, Preview, QueuedMigration, markdown, terminal
+from gitbot.reports import Conditions, PlanConditions, Preview, QueuedMigration, terminal
+from tests.doubles.comments import markdown
 from tests.unit.reports.plans import HOLD, PLAN, RULE, STARTS, move
 from tests.unit.reports.test_diff import diff
 from tests.unit.reports.test_html import moves

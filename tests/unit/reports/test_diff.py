@@ -22,10 +22,11 @@ from gitbot.model.plan.plan import (
 )
 from gitbot.model.plan.problem import Limits
 from gitbot.model.text.names import IntentRef
-from gitbot.reports import Diff, Preview, brief, markdown, placement_diff, terminal
+from gitbot.reports import Diff, Preview, brief, placement_diff, terminal
 from gitbot.reports.html.page import html
 from gitbot.reports.picture import picture
 from gitbot.reports.sentence import memory, sentence
+from tests.doubles.comments import markdown
 from tests.unit.reports.plans import HOLD, PLAN, RULE, STARTS, move, node
 
 PLACES = {"mssql-a": 6, "mssql-c": 6, "mssql-d": 4}

@@ -19,6 +19,7 @@ from gitbot.model.plan.plan import PlacementPlan
 from gitbot.model.plan.problem import HealRule, PlacementProblem
 from gitbot.model.progress import PlanningProgress
 from gitbot.planner import make_plan
+from gitbot.reports.own_templates import TemplateFault, TextQuestion
 from gitbot.wiring import plan_worker
 from gitbot.wiring.plan_worker import (
     ANSWER,
@@ -28,6 +29,7 @@ from gitbot.wiring.plan_worker import (
     plan_problem_apart,
     read_answer,
     read_apart,
+    render_apart,
     the_process,
 )
 from gitbot.workflows.check import ClusterScope, Planned, publish
@@ -296,3 +298,17 @@ def test_nothing_is_read_here_before_the_process_has_done_it(
 def test_an_answer_is_values_of_gitbot_and_nothing_else(answer: Does) -> None:
     with pytest.raises(LimitExceeded, match="its answer"):
         read_answer(pickle.dumps(answer))
+
+
+ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+
+
+def test_a_template_is_rendered_with_limits(stoppable: LimitedProcess) -> None:
+    greedy = "{{ 'x' * 9999999999 }}"
+    for template, said in ((greedy, "out of memory"), (ENDLESS, "longer than 2 s")):
+        fault = render_apart(TextQuestion(template=template, values={}))
+        assert isinstance(fault, TemplateFault)
+        assert said in fault.message
+    question = TextQuestion(template="{{ a }} {{ n + 1 }}", values={"a": "é", "n": 1})
+    assert render_apart(question) == "é 2"
+    assert stoppable.started is not None

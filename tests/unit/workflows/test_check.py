@@ -11,11 +11,11 @@ from gitbot.intents.compile import RequestHistory
 from gitbot.model.ledger.request_id import RequestId
 from gitbot.model.plan.findings import Severity
 from gitbot.published import read_plan
-from gitbot.reports import markdown
 from gitbot.reports.html.page import html
 from gitbot.snapshot import from_objects
 from gitbot.workflows.check import CheckResult, PlanningInputs, check
 from gitbot.workflows.core.revision import BundledTexts, Revision, Texts, read_change, read_revision
+from tests.doubles.comments import markdown
 from tests.doubles.problems import NOW, node, vm
 
 ROOT = Path(__file__).parents[3]
