@@ -79,23 +79,35 @@ _FILES = {  # of commands that share one
 }
 
 # what people type who know kubectl, Git or another tool, and what does it here
+_TYPES = ("intents", "requests", "windows", "rules", "moves", "nodes", "vms", "clusters")
 MEANT = {
+    **{name: f"gitbot get {kind}" for kind in _TYPES for name in (kind, kind.removesuffix("s"))},
+    "balance": "a BalanceRule in a pull request; gitbot schema BalanceRule",
+    "continue": "gitbot resume",
     "cordon": "gitbot drain NODE --cordon",
     "delete": "gitbot cancel REQUEST, or remove its file in a pull request",
     "evacuate": "gitbot drain NODE",
     "evict": "gitbot move vm/NAME --away",
     "events": "gitbot ledger show --all",
     "history": "gitbot ledger show",
+    "list": "gitbot get TYPE",
     "log": "gitbot ledger show",
     "logs": "gitbot ledger show, or gitbot status",
     "lose": "gitbot simulate lose NODE",
+    "ls": "gitbot get TYPE",
+    "maintenance": "gitbot drain NODE",
     "migrate": "gitbot move vm/NAME",
+    "migrations": "gitbot get moves",
     "pause": "gitbot hold",
+    "rebalance": "a BalanceRule in a pull request; gitbot schema BalanceRule",
     "revert": "gitbot undo REQUEST",
     "rollback": "gitbot undo REQUEST",
+    "spread": "gitbot keep-apart VM...",
+    "start": "gitbot resume",
     "stop": "gitbot hold",
     "uncordon": "kubectl uncordon NODE; gitbot returned NODE says that a node is back",
     "unfreeze": "remove the file of the FreezeWindow in a pull request",
+    "unpause": "gitbot resume",
 }
 
 

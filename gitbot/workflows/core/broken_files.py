@@ -68,7 +68,9 @@ class BrokenFile:
     @property
     def error(self) -> str:
         """The first error, and who made it."""
-        return f"{self.errors[0].message} (by {self.author} in {self.commit[:12]})"
+        first = self.errors[0]
+        said = f"{first.key_path}: {first.message}" if first.key_path else first.message
+        return f"{said} (by {self.author} in {self.commit[:12]})"
 
 
 def repaired(files: Mapping[str, bytes], broken: Iterable[BrokenFile]) -> Mapping[str, bytes]:

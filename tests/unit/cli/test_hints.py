@@ -155,6 +155,9 @@ def test_other_unknown_fields_are_answered_as_before() -> None:
         ("drain n1 --from 22:00", "there is no option --from; did you mean --start?"),
         ("drain n1 --start 22:00 --until 23:00", "no option --until; did you mean --for?"),
         ("simulate --zone a", "no option --zone; did you mean gitbot simulate lose --zone?"),
+        ("windows", "there is no command windows; gitbot get windows"),
+        ("vm", "there is no command vm; gitbot get vms"),
+        ("unpause", "there is no command unpause; gitbot resume"),
         ("evict vm/a", "there is no command evict; gitbot move vm/NAME --away"),
     ],
 )

@@ -440,6 +440,12 @@ def stopped() -> Story:
     return made
 
 
+def test_the_error_of_a_field_names_the_field(stopped: Story) -> None:
+    approve(stopped, "b", {OTHER: f"{HEAD}kind: FreezeWindow\nmetadata: {{name: a}}\nspec: {{}}\n"})
+    (broken,) = base(stopped).revision.broken
+    assert broken.error.startswith("kind: found FreezeWindow, which acts in the whole cluster")
+
+
 def test_status_and_dashboard_name_file_line_and_author(stopped: Story) -> None:
     approve(stopped, "b", {B: PAY})
     reconcile(stopped.shell)
