@@ -12,10 +12,10 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 11_441,
+    "adapters": 11_596,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_265,
+    "cli": 10_277,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,
@@ -35,7 +35,7 @@ ROOMS = {
     "simulation": 8_913,
     "snapshot": 2_778,
     "wiring": 1_321,
-    "workflows": 19_536,
+    "workflows": 19_538,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +24,10 @@ from gitbot.adapters.forges.local.comments import (
     encode_statuses,
 )
 from gitbot.adapters.forges.local.merge import merge_commit
+from gitbot.adapters.forges.local.plain_merge import PlainMerge, plain_merge
 from gitbot.adapters.forges.local.setup import CAPABILITIES
 from gitbot.adapters.git import Git, RefState, check_ref, move_ref, tip_of
-from gitbot.errors import ConflictError, ForgeError
+from gitbot.errors import ConflictError, ForgeError, RepositoryError
 from gitbot.execution.approval import PullReview
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
@@ -69,6 +71,7 @@ class LocalForge:
         self._directory = directory
         self._git = Git.of_repository(directory)
         self._state = RefState(self._git, _STATE_REF)
+        self._plain_merges: dict[tuple[str, str, str], PlainMerge | None] = {}
         self._clock = clock
         self.account = account
         self.bot = bot
@@ -116,6 +119,7 @@ class LocalForge:
         head = self._head_of(branch)
         if head is None:
             raise ForgeError(f"there is no branch {branch}", hint="push it first")
+        base = self._head_of(base_branch) or ""
 
         def change(files: Files) -> tuple[int, Files]:
             pulls = _pulls(files)
@@ -136,7 +140,7 @@ class LocalForge:
                 created_at=self._clock.now(),
                 url=f"{self._directory.name}#{number}",
             )
-            return number, {_pull_path(number): encode_pull(pull)}
+            return number, {_pull_path(number): encode_pull(pull), _base_path(number): dump(base)}
 
         return self.get_pull(self._change(change, f"open a pull request for {branch}"))
 
@@ -145,7 +149,7 @@ class LocalForge:
         if data is None:
             hint = "gitbot pulls --all lists them"
             raise ForgeError(f"there is no pull request {number}", hint=hint)
-        pull = self._with_head(decode_pull(data))
+        pull = self._as_it_is(decode_pull(data))
         reviews = tuple(
             replace(review, can_write=review.approved and self.can_write(review.reviewer))
             for review in pull.reviews
@@ -155,11 +159,12 @@ class LocalForge:
     def list_pulls(
         self, *, state: PullState | None = None, branch: str = "", first: int = 1
     ) -> tuple[PullRequest, ...]:
-        return tuple(
-            self._with_head(pull)
+        found = [
+            self._as_it_is(pull)
             for pull in _pulls(self._state.read()[1])
-            if pull.number >= first and state in (None, pull.state) and branch in ("", pull.branch)
-        )
+            if pull.number >= first and branch in ("", pull.branch)
+        ]
+        return tuple(pull for pull in found if state in (None, pull.state))
 
     def edit_pull(self, number: int, *, title: str, body: str) -> None:
         self._edit(number, lambda pull: replace(pull, title=title, body=body), "edit")
@@ -309,6 +314,42 @@ class LocalForge:
             return pull
         return replace(pull, head=self._head_of(pull.branch) or pull.head)
 
+    def _as_it_is(self, pull: PullRequest) -> PullRequest:
+        """With the head that its branch has now, or merged by plain Git; that is noted then."""
+        pull = self._with_head(pull)
+        base, opened = self._head_of(pull.base_branch), self._opened_on(pull.number)
+        if pull.state is not PullState.OPEN or not base or base == opened or not opened:
+            return pull
+        key = (pull.head, base, opened)
+        if key not in self._plain_merges:
+            self._plain_merges[key] = plain_merge(self._git, pull.head, base=base, opened=opened)
+        found = self._plain_merges[key]
+        if found is None:
+            return pull
+        now = self._clock.now()
+        time = now if found.time is None else min(max(found.time, pull.created_at), now)
+
+        def merged(known: PullRequest) -> PullRequest:
+            if known.state is not PullState.OPEN:
+                return known
+            return replace(
+                known,
+                state=PullState.MERGED,
+                head=pull.head,
+                merged_head=pull.head,
+                merge_commit=found.commit,
+                merged_by=found.by,
+                merged_at=time,
+            )
+
+        with suppress(ConflictError, RepositoryError):  # who may only read sees the same
+            self._edit(pull.number, merged, "note the merge of")
+        return merged(pull)
+
+    def _opened_on(self, number: int) -> str:
+        """The tip of the base branch when it was opened; "" if an older gitbot opened it."""
+        return str(json.loads(self._state.read()[1].get(_base_path(number), b'""')))
+
     def _head_of(self, branch: str) -> str | None:
         return tip_of(self._git, f"refs/heads/{check_ref(branch)}") or None
 
@@ -348,6 +389,14 @@ class LocalForge:
 
 def _pull_path(number: int) -> str:
     return f"pulls/{number:06d}.json"
+
+
+def _base_path(number: int) -> str:
+    return f"bases/{number:06d}.json"
+
+
+def _merged_if_open(known: PullRequest, merged: PullRequest) -> PullRequest:
+    return replace(merged, reviews=known.reviews) if known.state is PullState.OPEN else known
 
 
 def _pulls(files: Files) -> tuple[PullRequest, ...]:
