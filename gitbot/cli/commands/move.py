@@ -19,6 +19,20 @@ PINS = ("Node", "Zone", "None")
 REASONS = ("Maintenance", "Troubleshooting", "NodeValidation", "LoadProfile", "Habit", "Other")
 
 
+class ReasonChoice(click.Choice[str]):
+    """A reason of a MigrationRequest; other commands take words of one's own there."""
+
+    def __init__(self) -> None:
+        super().__init__(REASONS, case_sensitive=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            said = f"{error.message.rstrip('.')}; --note takes words of your own"
+            raise click.BadParameter(said, ctx, param) from error
+
+
 @click.command("move")
 @click.argument("vms", nargs=-1, metavar="[vm/NAME]...", callback=vm_words)
 @click.option("-l", "--selector", "labels", metavar="SELECTOR", help="VMs with these labels now.")
@@ -31,7 +45,7 @@ REASONS = ("Maintenance", "Troubleshooting", "NodeValidation", "LoadProfile", "H
     type=click.Choice(PINS, case_sensitive=False),
     help="What is fixed: the node or zone that the plan shows, or what the target says.",
 )
-@click.option("--reason", type=click.Choice(REASONS, case_sensitive=False), help="Why.")
+@click.option("--reason", type=ReasonChoice(), help="Why; for words of your own: --note.")
 @click.option("--before", metavar="TIME", help="Latest end: 06:00, tomorrow 6am, in 4h.")
 @click.option("--window", metavar="NAME", help="Only while this MaintenanceWindow is open.")
 @writing_options

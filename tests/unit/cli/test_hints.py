@@ -157,6 +157,7 @@ def test_other_unknown_fields_are_answered_as_before() -> None:
         ("simulate --zone a", "no option --zone; did you mean gitbot simulate lose --zone?"),
         ("windows", "there is no command windows; gitbot get windows"),
         ("vm", "there is no command vm; gitbot get vms"),
+        ("move vm/a --reason old", "'habit', 'other'; --note takes words of your own; gitbot move"),
         ("unpause", "there is no command unpause; gitbot resume"),
         ("evict vm/a", "there is no command evict; gitbot move vm/NAME --away"),
     ],
