@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitbot import gitbot_version
 from gitbot.cli.shared.session import say
 from gitbot.errors import UsageError
 from gitbot.model.text.wording import counted
-from gitbot.wiring import ShippedTexts
+from gitbot.wiring import ShippedTexts, find_root, read_plain_file, template_process
 
 if TYPE_CHECKING:
     from gitbot.kubernetes.selectors import Scope
@@ -42,6 +43,8 @@ def shown(result: CheckResult, output: str, *, colour: bool, scope: Scope | None
             cluster=result.cluster,
             state="not planned: the texts have errors",
         )
+    if output == "markdown" and (own := _own_comment(result.judged.diff)):
+        return own
     if form is not None and form.plan is not None:
         return form.plan(result.judged.diff, shipped_templates)
     match output:
@@ -171,6 +174,24 @@ def documentation() -> str:
     if "Documentation" in named:
         return f"{named['Documentation'].rstrip('/')}/reference"
     return ShippedTexts().reference()
+
+
+def _own_comment(diff: Diff) -> str:
+    """The comment by the template of this folder, "" without one; its fault is said."""
+    from gitbot.reports import comment_values  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports.own_templates import COMMENT  # noqa: PLC0415 - as above
+    from gitbot.workflows.core.own_wording import wording  # noqa: PLC0415 - as above
+
+    path = find_root(Path.cwd()) / COMMENT.path
+    if not path.exists():
+        return ""
+    template = read_plain_file(path, COMMENT.path)
+    own = wording(
+        COMMENT, template, lambda limit: comment_values(diff, limit=limit), template_process()
+    )
+    if own.fault:
+        say(f"{own.where}: {own.fault}; this is gitbot's own text", err=True)
+    return own.text
 
 
 def shipped_templates() -> Mapping[str, str]:

@@ -43,7 +43,14 @@ def own_wording(shell: RunContext, form: TextForm, values: Callable[[int], Value
         return Wording(where=form.path, fault=str(error))
     if found is None:
         return Wording()
-    made = _rendered(form, found, values(form.most - len(found)), shell.render or render_text)
+    return wording(form, found, values, shell.render or render_text)
+
+
+def wording(
+    form: TextForm, template: bytes, values: Callable[[int], Values], render: Render
+) -> Wording:
+    """What the template makes of the values, as in `own_wording`."""
+    made = _rendered(form, template, values(form.most - len(template)), render)
     if isinstance(made, TemplateFault):
         return Wording(where=f"{form.path}:{made.line or 1}", fault=made.message)
     return Wording(text=made)
