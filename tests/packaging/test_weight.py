@@ -15,7 +15,7 @@ ROOMS = {
     "adapters": 11_596,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_312,
+    "cli": 10_319,
     "constraints": 12_145,
     "documents": 2_547,
     "errors": 117,
@@ -35,7 +35,7 @@ ROOMS = {
     "simulation": 8_913,
     "snapshot": 2_778,
     "wiring": 1_321,
-    "workflows": 19_545,
+    "workflows": 19_562,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

@@ -27,9 +27,15 @@ def test(cluster: str) -> int:
     `gitbot reconcile` does. It needs no cluster and no forge. Exit code 1 if a webhook did not take
     it.
     """
-    from gitbot.published import sorted_bytes  # noqa: PLC0415 - keeps --help quick
+    from gitbot.cli.shared.output import own_words  # noqa: PLC0415 - keeps --help quick
+    from gitbot.published import sorted_bytes  # noqa: PLC0415
+    from gitbot.reports.own_templates import NOTICE  # noqa: PLC0415
     from gitbot.wiring.workspace import post_notice, settings_here  # noqa: PLC0415
-    from gitbot.workflows.watch import trial_notice  # noqa: PLC0415
+    from gitbot.workflows.watch import (  # noqa: PLC0415
+        notice_in_words,
+        notice_values,
+        trial_notice,
+    )
 
     settings = settings_here(find_root(Path.cwd()))
     if not settings.notify:
@@ -39,6 +45,7 @@ def test(cluster: str) -> int:
         )
     key = f"test/{token_hex(8)}"
     notice = trial_notice(pick_cluster(settings, cluster), now=SystemClock().now(), key=key)
+    notice = notice_in_words(notice, own_words(NOTICE, lambda _: notice_values(notice)))
     failed = False
     for hook in settings.notify:
         try:

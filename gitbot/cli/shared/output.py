@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gitbot.model.plan.plan import Hold, Move, PlacementPlan
     from gitbot.published import Part
     from gitbot.reports import Diff
+    from gitbot.reports.own_templates import TextForm, Values
     from gitbot.workflows.check import CheckResult
     from gitbot.workflows.core.revision import Revision
 
@@ -33,6 +35,7 @@ def shown(result: CheckResult, output: str, *, colour: bool, scope: Scope | None
     from gitbot import reports  # noqa: PLC0415 - keeps --help quick
     from gitbot.documents import write_shown  # noqa: PLC0415 - keeps --help quick
     from gitbot.published import plan_bytes  # noqa: PLC0415
+    from gitbot.reports.own_templates import COMMENT  # noqa: PLC0415
 
     form = reports.REPORTS.get(output)
     if result.judged is None or (form is not None and form.plan is None):
@@ -43,8 +46,10 @@ def shown(result: CheckResult, output: str, *, colour: bool, scope: Scope | None
             cluster=result.cluster,
             state="not planned: the texts have errors",
         )
-    if output == "markdown" and (own := _own_comment(result.judged.diff)):
-        return own
+    if output == "markdown":
+        values = partial(reports.comment_values, result.judged.diff)
+        if own := own_words(COMMENT, lambda most: values(limit=most)):
+            return own
     if form is not None and form.plan is not None:
         return form.plan(result.judged.diff, shipped_templates)
     match output:
@@ -176,19 +181,14 @@ def documentation() -> str:
     return ShippedTexts().reference()
 
 
-def _own_comment(diff: Diff) -> str:
-    """The comment by the template of this folder, "" without one; its fault is said."""
-    from gitbot.reports import comment_values  # noqa: PLC0415 - keeps --help quick
-    from gitbot.reports.own_templates import COMMENT  # noqa: PLC0415 - as above
-    from gitbot.workflows.core.own_wording import wording  # noqa: PLC0415 - as above
+def own_words(form: TextForm, values: Callable[[int], Values]) -> str:
+    """The text by the template of this folder, "" without one; its fault is said."""
+    from gitbot.workflows.core.own_wording import wording  # noqa: PLC0415 - keeps --help quick
 
-    path = find_root(Path.cwd()) / COMMENT.path
+    path = find_root(Path.cwd()) / form.path
     if not path.exists():
         return ""
-    template = read_plain_file(path, COMMENT.path)
-    own = wording(
-        COMMENT, template, lambda limit: comment_values(diff, limit=limit), template_process()
-    )
+    own = wording(form, read_plain_file(path, form.path), values, template_process())
     if own.fault:
         say(f"{own.where}: {own.fault}; this is gitbot's own text", err=True)
     return own.text

@@ -1,4 +1,4 @@
-"""The map: each node a tile, zone by zone, the fuller the darker; and a page for each zone."""
+"""The map: a tile for each node, by zone, with a colour by how full it is; a page for each zone."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ trouble. `apply_and_report` is one pass of apply alone.
 
 from __future__ import annotations
 
-from gitbot.workflows.watch.notice_texts import trial_notice
+from gitbot.workflows.watch.notice_texts import notice_in_words, notice_values, trial_notice
 from gitbot.workflows.watch.reconcile import (
     PassStage,
     ReconcileResult,
@@ -16,4 +16,13 @@ from gitbot.workflows.watch.reconcile import (
 )
 from gitbot.workflows.watch.run import watch
 
-__all__ = ["PassStage", "ReconcileResult", "apply_and_report", "reconcile", "trial_notice", "watch"]
+__all__ = [
+    "PassStage",
+    "ReconcileResult",
+    "apply_and_report",
+    "notice_in_words",
+    "notice_values",
+    "reconcile",
+    "trial_notice",
+    "watch",
+]

@@ -29,8 +29,9 @@ from gitbot.model.ledger.ledger import Ledger
 from gitbot.model.text.instants import compact_instant
 from gitbot.model.text.names import NoticeEvent, NoticeSeverity
 from gitbot.model.text.wording import counted, first_of
-from gitbot.published import DAILY, TRIAL, PublishedNotice, published
+from gitbot.published import DAILY, TRIAL, PublishedNotice, encoded, published
 from gitbot.reports import escape
+from gitbot.reports.own_templates import NOTICE, Values
 from gitbot.workflows.ask import WindowOutlook
 from gitbot.workflows.audit import standing_since
 
@@ -95,6 +96,19 @@ def notice_document(notice: Notice, cluster: str) -> PublishedNotice:
         "pullRequest": notice.pull_request,
     }
     return published(fields, PublishedNotice)
+
+
+def notice_values(document: PublishedNotice) -> Values:
+    """The values of a repository's own template: each field, also those that do not apply."""
+    blank = {name: 0 if isinstance(it, int) else "" for name, it in NOTICE.sample.items()}
+    return {name: encoded(document).get(name, none) for name, none in blank.items()}
+
+
+def notice_in_words(document: PublishedNotice, words: str) -> PublishedNotice:
+    """The notice with these words as its text; "" leaves gitbot's own."""
+    if not words:
+        return document
+    return published({**encoded(document), "text": escape.lines(words.strip())}, PublishedNotice)
 
 
 def trial_notice(cluster: str, *, now: int, key: str) -> PublishedNotice:

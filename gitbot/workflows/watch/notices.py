@@ -17,8 +17,7 @@ from gitbot.calendar import clock_time, local_text, resolve
 from gitbot.errors import GitbotError, NoticeError
 from gitbot.execution.approval import NotApproved
 from gitbot.ports.notices import Notifier
-from gitbot.published import PublishedNotice, encoded, published, sorted_bytes
-from gitbot.reports import escape
+from gitbot.published import PublishedNotice, sorted_bytes
 from gitbot.reports.own_templates import NOTICE
 from gitbot.settings import NoticeSettings, Settings
 from gitbot.workflows.ask import WindowOutlook
@@ -29,6 +28,8 @@ from gitbot.workflows.watch.notice_texts import (
     daily_notice,
     ledger_notices,
     notice_document,
+    notice_in_words,
+    notice_values,
     standing_notices,
     weekly_notice,
 )
@@ -182,22 +183,15 @@ class _Facts:
 
     def worded(self, document: PublishedNotice) -> PublishedNotice:
         """The notice in the repository's own words, if it has such."""
-        said = encoded(document)
-        values = {name: said.get(name, blank) for name, blank in _BLANK.items()}
-        own = own_wording(self._shell, NOTICE, lambda _: values)
+        own = own_wording(self._shell, NOTICE, lambda _: notice_values(document))
         if own.fault:
             self._shell.say(f"{own.where}: {own.fault}; notices have gitbot's own text")
-        if not own.text:
-            return document
-        return published({**said, "text": escape.lines(own.text.strip())}, PublishedNotice)
+        return notice_in_words(document, own.text)
 
     def is_for(self, hook: NoticeSettings, notice: Notice) -> bool:
         owner = self.settings.namespace_owner(notice.namespace) if notice.namespace else None
         teams = () if owner is None else owner.teams
         return hook.concerns(notice.severity, notice.namespace, teams)
-
-
-_BLANK = {name: 0 if isinstance(value, int) else "" for name, value in NOTICE.sample.items()}
 
 
 def _last(time_of_day: str, zone: str, now: int, *, weekly: bool = False) -> int:

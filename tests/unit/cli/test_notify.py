@@ -122,3 +122,21 @@ def test_what_cannot_be_tested_is_said_and_sends_nothing(
     code, text = said(capsys, *options)
     assert code == 2
     assert why in text
+
+
+def test_the_notice_has_the_words_of_the_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, ONE)
+    (folder / "templates").mkdir()
+    template = folder / "templates/notice.txt.j2"
+    with ScriptedServer(lambda _: Reply(code=200)) as server:
+        monkeypatch.setenv("GITBOT_NOTIFY_ONCALL_URL", server.url)
+        template.write_text("[{{ severity }}] {{ event }} on {{ cluster }}{{ vm }}\n")
+        assert said(capsys)[0] == 0
+        template.write_text("{{ nobody }}\n")
+        _, told = said(capsys)
+        words, own = [seen.body["text"] for seen in server.seen]
+    assert words == "[Info] Test on iberia"
+    assert own.startswith("iberia: this is a test")
+    assert "templates/notice.txt.j2:1: found a template that ends with UndefinedError" in told
