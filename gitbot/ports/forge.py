@@ -18,6 +18,7 @@ class ForgeCapabilities:
     person types `gitbot check`. `merges_by_command`: it has no page, so a person types
     `gitbot merge`. `status_characters` is the longest line of a check or status,
     `text_bytes` the longest text of a check. `codeowners` names its grammar (intents.CODEOWNERS).
+    `files` is where its page of a repository shows the files of {commit}; "" if it has no page.
     """
 
     own_clock: bool = False
@@ -26,6 +27,7 @@ class ForgeCapabilities:
     status_characters: int = 140
     text_bytes: int = 65_000
     codeowners: str = "github"
+    files: str = ""
 
 
 class PullState(StrEnum):

@@ -77,7 +77,8 @@ class Workspace:
 
     `settings` are those of `base`, the commit at the tip of the protected base branch; a working
     tree decides only where the forge is. `clusters` overrides what a name opens. With `follow`,
-    clusters are listed once and then watched.
+    clusters are listed once and then watched. `remote` is the repository's
+    address for Git.
     """
 
     settings: Settings
@@ -91,6 +92,7 @@ class Workspace:
     clusters: dict[str, Cluster] = field(default_factory=dict)
     rehearse_push: Callable[[str], None] = field(default=lambda _branch: None)
     ledger_name: str
+    remote: str = ""
     follow: Follow | None = None
 
     def cluster(self, name: str) -> Cluster:
@@ -213,6 +215,7 @@ def open_shell(
         keep_report=report_keeper(cluster),
         executor=token_hex(8),
         ledger_name=workspace.ledger_name,
+        source=file_address(workspace.remote, workspace.forge.capabilities.files),
         seconds=seconds_counted,
         planning=plan_worker.plan_apart,
         reading=plan_worker.read_apart,
@@ -330,10 +333,17 @@ def open_workspace(
             clusters=clusters if clusters is not None else {},
             rehearse_push=repository.rehearse_push,
             ledger_name=ledger_name(forge.remote),
+            remote=forge.remote,
             follow=follow,
         )
         with closing(workspace):
             yield workspace
+
+
+def file_address(remote: str, files: str) -> str:
+    """The address of files on the forge's page; "" without one."""
+    has_page = files and remote.startswith(("https://", "http://"))
+    return f"{remote.removesuffix('.git')}/{files}" if has_page else ""
 
 
 def _person(root: Path) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 11_596,
+    "adapters": 11_600,
     "audit": 2_289,
     "calendar": 1_787,
     "cli": 10_319,
@@ -26,16 +26,16 @@ ROOMS = {
     "model": 3_926,
     "planner": 8_416,
     "policy": 4_097,
-    "ports": 667,
+    "ports": 669,
     "published": 2_477,
     "rendering": 347,
-    "reports": 5_209,
+    "reports": 5_222,
     "service": 394,
     "settings": 1_310,
     "simulation": 8_913,
     "snapshot": 2_778,
-    "wiring": 1_321,
-    "workflows": 19_562,
+    "wiring": 1_331,
+    "workflows": 19_565,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

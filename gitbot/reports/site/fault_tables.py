@@ -108,7 +108,7 @@ def _row(documents: SiteDocuments, alike: Sequence[AuditLine]) -> Iterator[Cell 
     yield _since(documents, alike)
     yield command(first.hint)
     yield Cell(first.code, code=True)
-    yield Cell(f"{first.file}:{first.line}" if first.file else "", code=True)
+    yield documents.file(f"{first.file}:{first.line}" if first.file else "")
 
 
 def _name(line: AuditLine) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from urllib.parse import quote
 
 from gitbot.calendar import localized
 from gitbot.published import (
@@ -32,10 +33,12 @@ class SiteDocuments:
     """All that the site shows of one cluster, taken at one time. `zone` is for its times.
 
     `clusters` are all clusters of the configuration, as their bots published them. `healthy`:
-    gitbot can do its work, also while a person holds it.
+    gitbot can do its work, also while a person holds it. `source` is the address of the files of
+    the base branch's commit; "" without one.
     """
 
     zone: str
+    source: str = ""
     healthy: bool
     clusters: PublishedListing
     status: PublishedStatus
@@ -46,6 +49,14 @@ class SiteDocuments:
     audit: PublishedAudit
     calendar: PublishedCalendar
     moves: PublishedMoves
+
+    def file(self, place: str) -> Cell:
+        """`path:line` of a finding, with a link to that line on the forge."""
+        path, _, line = place.rpartition(":")
+        if not line.isdigit():
+            path, line = place, ""
+        address = web_link(f"{self.source}/{quote(path)}") if self.source and path else ""
+        return Cell(place, link=f"{address}#L{line}" if address and line else address, code=True)
 
     def local(self, text: str) -> str:
         """The text with its instants in the cluster's zone."""

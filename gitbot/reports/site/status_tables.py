@@ -128,7 +128,8 @@ def _stopped(documents: SiteDocuments) -> Iterator[tuple[Cell | str, ...]]:
     for line in status.broken:
         yield "broken intents", line, "mend the file on the base branch"
     for file in status.broken_files:
-        yield f"{file.file}:{file.line}", f"{file.message}; {file.effect}", f"ask {file.author}"
+        place = documents.file(f"{file.file}:{file.line}")
+        yield place, f"{file.message}; {file.effect}", f"ask {file.author}"
     for stop in status.stops:
         by = f" ({stop.by})" if stop.by else ""
         yield "stopped", documents.local(f"{stop.reason}{by}"), command(stop.next_command)

@@ -69,6 +69,7 @@ def _as_said(reasons: Mapping[RequestId, str]) -> Callable[..., NoReturn]:
 def _documents(shell: RunContext, seen: CurrentState, page: StatusResult) -> SiteDocuments:
     return SiteDocuments(
         zone=page.zone,
+        source=shell.source.replace("{commit}", seen.base.commit),
         healthy=page.healthy,
         clusters=listing_document(
             clusters_listing(seen.base.settings, shell.repository, seen.ledger, now=page.now)

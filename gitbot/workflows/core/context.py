@@ -58,6 +58,7 @@ class RunContext:
     `followed` is `cluster`, if its snapshots are not lists of their own. `events_written` has the
     keys of Kubernetes Events that need no second request. `health` says why a gate is closed.
     `pulls_seen` are the pull requests that were open when `open_pulls` asked last.
+    `source` is the address where people see the files of {commit}; "" if there is none.
     `called` says whether the forge has called since it was asked last; None: no forge can call.
     """
 
@@ -79,6 +80,7 @@ class RunContext:
     ledger_name: str = "ledger"
     clusters: tuple[str, ...] = ()
     zone: str = "UTC"
+    source: str = ""
     seconds: Callable[[], float] | None = None
     planning: Callable[..., Any] | None = None
     reading: Callable[..., Any] | None = None

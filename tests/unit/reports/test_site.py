@@ -10,10 +10,17 @@ import pytest
 
 from gitbot.adapters.working_tree import ShippedTexts
 from gitbot.cli.shared.schema_table import schema_of
-from gitbot.published import PublishedAudit, PublishedBoard, PublishedMap, PublishedPlans, published
+from gitbot.published import (
+    PublishedAudit,
+    PublishedBoard,
+    PublishedListing,
+    PublishedMap,
+    PublishedPlans,
+    published,
+)
 from gitbot.reports.site import SiteDocuments, fleet_files, site_files
 from gitbot.reports.site.node_pages import MOST
-from tests.unit.reports.site import NOW, documents, finding, places, plan, pull
+from tests.unit.reports.site import NOW, documents, finding, item, places, plan, pull
 from tests.unit.reports.test_html import HOSTILE
 
 TEMPLATES = ShippedTexts().templates()
@@ -140,6 +147,23 @@ def test_faults_are_grouped_by_reason_with_their_age() -> None:
     assert ">at least 1 h<" in text
     assert "Not looked at: manifests in Git." in text
     assert "Single points" not in text
+
+
+def test_a_finding_links_its_line_on_the_forge() -> None:
+    commit = "https://forge.example/acme/placement/blob/0123"
+    broken = {**item("PlacementRule", "a b", state="broken"), "file": "intents/p/a b#<c>.yaml:7"}
+    listed = {"cluster": "iberia", "time": NOW, "of": "rules", "notRead": "", "broken": []}
+    rules = published({**listed, "items": [broken]}, PublishedListing)
+    file = {"file": "intents/p/x.yaml", "line": 3, "message": "found nothing", "effect": "",
+            "holds": "", "author": "ann", "commit": "0" * 40}  # fmt: skip
+    made = files(replace(documents(brokenFiles=[file]), source=commit, rules=rules))
+    assert f"{commit}/rack.yaml#L1" in parsed(made["faults.html"]).found
+    assert f"{commit}/intents/p/a%20b%23%3Cc%3E.yaml#L7" in parsed(made["rules.html"]).found
+    assert f"{commit}/intents/p/x.yaml#L3" in parsed(made["index.html"]).found
+    without = files(documents(brokenFiles=[file]))
+    assert not any("rack.yaml" in link for link in parsed(without["faults.html"]).found)
+    hostile = files(replace(documents(), source="javascript:alert(1)//"))
+    assert not any(link.startswith("java") for link in parsed(hostile["faults.html"]).found)
 
 
 def plans(*found: dict[str, object]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gitbot.adapters.forges.forge_type import Choices, ForgeSetup, InitOption
 from gitbot.ports.forge import ForgeCapabilities
 
-CAPABILITIES = ForgeCapabilities(own_clock=True, codeowners="gitea")
+CAPABILITIES = ForgeCapabilities(own_clock=True, codeowners="gitea", files="src/commit/{commit}")
 
 _README = """\
 gitbot acts with a token of its own account. Give that account write access to this repository, and

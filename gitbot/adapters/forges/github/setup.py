@@ -14,7 +14,11 @@ from gitbot.ports.forge import ForgeCapabilities
 # The workflows below check and show each pull request. A status keeps 140 characters, the text of
 # a check 65,535.
 CAPABILITIES = ForgeCapabilities(
-    own_clock=True, plans_by_itself=True, status_characters=140, text_bytes=65_000
+    own_clock=True,
+    plans_by_itself=True,
+    status_characters=140,
+    text_bytes=65_000,
+    files="blob/{commit}",
 )
 
 _README = """\

@@ -9,7 +9,7 @@ from gitbot.adapters.forges.forge_type import Choices, ForgeSetup, InitOption
 from gitbot.adapters.working_tree import ShippedTexts
 from gitbot.ports.forge import ForgeCapabilities
 
-CAPABILITIES = ForgeCapabilities(own_clock=True, codeowners="gitlab")
+CAPABILITIES = ForgeCapabilities(own_clock=True, codeowners="gitlab", files="-/blob/{commit}")
 
 _README = """\
 `.gitlab-ci.yml` has gitbot's jobs:
