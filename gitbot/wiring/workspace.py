@@ -91,9 +91,13 @@ class Workspace:
     context: str = ""
     clusters: dict[str, Cluster] = field(default_factory=dict)
     rehearse_push: Callable[[str], None] = field(default=lambda _branch: None)
-    ledger_name: str
-    remote: str = ""
+    remote: str
     follow: Follow | None = None
+
+    @property
+    def ledger_name(self) -> str:
+        """What clusters call the ledger of this repository."""
+        return ledger_name(self.remote)
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name in the configuration, connected once, at its first use.
@@ -332,7 +336,6 @@ def open_workspace(
             context=context,
             clusters=clusters if clusters is not None else {},
             rehearse_push=repository.rehearse_push,
-            ledger_name=ledger_name(forge.remote),
             remote=forge.remote,
             follow=follow,
         )

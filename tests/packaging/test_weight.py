@@ -34,7 +34,7 @@ ROOMS = {
     "settings": 1_310,
     "simulation": 8_913,
     "snapshot": 2_778,
-    "wiring": 1_331,
+    "wiring": 1_334,
     "workflows": 19_565,
 }
 FUNCTION = 50
