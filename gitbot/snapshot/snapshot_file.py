@@ -14,7 +14,7 @@ from typing import Any
 from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import InvalidInput, SnapshotError
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, name_of
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of
 from gitbot.model.cluster.cluster import KINDS, ClusterSnapshot
 from gitbot.model.text.wording import first_of
 from gitbot.snapshot.decode import plain_json
@@ -91,7 +91,7 @@ def read_files(
     """
     if not texts:
         raise SnapshotError("no snapshot file given", hint=TAKE_ANEW)
-    texts = [(name, _unpacked(name, data)) for name, data in texts]
+    texts = [(name, data if name in bundled else _unpacked(name, data)) for name, data in texts]
     written = read_written(texts[0][1]) if len(texts) == 1 else None
     if written is not None:
         return ReadFiles(snapshot=written)
@@ -117,8 +117,11 @@ def _opened(
 ) -> tuple[list[_File], list[str]]:
     """The files, and why bundled ones are not read."""
     files, unread = list[_File](), list[str]()
-    for name, data in texts:
+    left = MAX_BYTES
+    for name, packed in texts:
         try:
+            data = _unpacked(name, packed, left) if name in bundled else packed
+            left -= len(data) if data is not packed else 0
             if name not in bundled or _KEPT.search(data):
                 file = _file(name, data)
                 files.append(replace(file, objects=_objects(file)) if name in bundled else file)
@@ -136,22 +139,34 @@ def _objects(each: _File) -> list[KubernetesObject]:
     return [obj for value in each.values for obj in plain_objects(each.name, value)]
 
 
+_Key = tuple[str, NamespacedName]
+_ONE_CLUSTER = ("KubeVirt", "Namespace", "Node")
+
+
 def _once(
-    each: _File, bundled: Collection[str], seen: set[tuple[str, NamespacedName]]
+    each: _File, bundled: Collection[str], seen: dict[_Key, tuple[str, str]]
 ) -> list[KubernetesObject]:
     """The objects of a file; of a bundled one those that were not seen before."""
     if each.name not in bundled:
         return _objects(each)
     named = [(obj, (kind_of(obj), name_of(obj))) for obj in each.objects]
     kept = {key: obj for obj, key in reversed(named) if key[0] and key not in seen}
-    seen.update(kept)
+    for obj, key in named:
+        uid = at(obj, "metadata", "uid", default="")
+        other, known = seen.setdefault(key, (each.name, uid))
+        if key[0] in _ONE_CLUSTER and uid and known and known != uid:
+            raise SnapshotError(
+                f"{each.name}: found {key[0]} {key[1].name} of another cluster than in {other} "
+                "(another uid)",
+                hint="give the files of one cluster, gathered at one time",
+            )
     return [*kept.values()]
 
 
 def _plain(
     files: Sequence[_File], now: int, cluster: str, bundled: Collection[str] = ()
 ) -> ReadFiles:
-    seen: set[tuple[str, NamespacedName]] = set()
+    seen: dict[_Key, tuple[str, str]] = {}
     found = [(each, _once(each, bundled, seen)) for each in files]
     objects = [obj for _, held in found for obj in held]
     names = [each.name for each in files if each.name not in bundled]
@@ -246,20 +261,20 @@ def _one_after_the_other(text: bytes) -> list[Any]:
     return found
 
 
-def _unpacked(file: str, data: bytes) -> bytes:
+def _unpacked(file: str, data: bytes, most: int = MAX_BYTES) -> bytes:
     """The text of a file. Gzip of several members is one text, as in gunzip."""
     if not data.startswith(_GZIP_MAGIC):
         return data
     text = bytearray()
     try:
         with gzip.open(io.BytesIO(data)) as unpacked:
-            while len(text) <= MAX_BYTES and (part := unpacked.read(_PART)):
+            while len(text) <= most and (part := unpacked.read(_PART)):
                 text += part
     except EOFError as error:
         raise SnapshotError(f"{file}: damaged gzip: it ends early", hint=TAKE_ANEW) from error
     except (zlib.error, gzip.BadGzipFile) as error:
         reason = str(error).rpartition(": ")[2]
         raise SnapshotError(f"{file}: damaged gzip: {reason}", hint=TAKE_ANEW) from error
-    if len(text) > MAX_BYTES:
-        raise SnapshotError(f"{file}: unpacks to more than {MAX_BYTES} bytes")
+    if len(text) > most:
+        raise SnapshotError(f"{file}: unpacks to more than {most} bytes")
     return bytes(text)

@@ -22,7 +22,8 @@ from gitbot.errors import SnapshotError
 
 MAX_FILES = 20_000
 _UNPACKED = 8  # times the limit of what is read: logs that an archive holds as well
-_ENDINGS = (".yaml", ".yml", ".json")
+_ENDINGS = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
+_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2")
 _HINT = "give only the folders with nodes, pods, volumes and KubeVirt's objects"
 _TAR = re.compile(rb"(?s).{257}ustar")
 _ZIP = b"PK\x03\x04"
@@ -87,9 +88,11 @@ _Found = tuple[str, int, Callable[[], bytes] | None]
 def _read(name: str, found: Iterator[_Found], most: int) -> SupportBundle:
     files: list[tuple[str, bytes]] = []
     others = total = passed = 0
+    inner = ""
     for shown, size, content in found:
         if content is None:
             others, passed = others + 1, passed + size
+            inner = inner or (shown if shown.endswith(_ARCHIVES) else "")
             if passed > _UNPACKED * most:
                 raise SnapshotError(f"{name}: unpacks to more than {_UNPACKED * most} bytes")
             continue
@@ -99,7 +102,8 @@ def _read(name: str, found: Iterator[_Found], most: int) -> SupportBundle:
             raise SnapshotError(f"{name}: found more than {what} of YAML and JSON", hint=_HINT)
         files.append((shown, content()))
     if not files:
-        raise SnapshotError(f"{name}: found no YAML or JSON file among {others} files")
+        hint = f"{inner} is an archive in it: give that one" if inner else ""
+        raise SnapshotError(f"{name}: found no YAML or JSON file among {others} files", hint=hint)
     return SupportBundle(files=tuple(files), others=others)
 
 
@@ -111,7 +115,7 @@ def _walked(name: str) -> Iterator[_Found]:
         folders.sort()
         for each in sorted(names):
             path = Path(folder) / each
-            if path.is_file() and not path.is_symlink() and path.suffix in _ENDINGS:
+            if path.is_file() and not path.is_symlink() and each.endswith(_ENDINGS):
                 yield str(path), path.stat().st_size, path.read_bytes
             else:
                 yield str(path), 0, None
@@ -123,6 +127,8 @@ def _members(name: str, archive: tarfile.TarFile) -> Iterator[_Found]:
             wanted = member.isreg() and member.name.endswith(_ENDINGS)
             content = archive.extractfile(member) if wanted else None
             yield f"{name}:{member.name}", member.size, content.read if content else None
+    if archive.fileobj and archive.fileobj.tell() == archive.offset:
+        raise tarfile.ReadError("it ends without the blocks that end an archive: copy it again")
 
 
 def _zipped(name: str, archive: zipfile.ZipFile) -> Iterator[_Found]:

@@ -1,5 +1,6 @@
 """`--snapshot` with a folder or an archive: must-gather, support bundles, cluster-info dump."""
 
+import gzip
 import io
 import json
 import tarfile
@@ -11,6 +12,7 @@ import pytest
 from gitbot.cli.shared import support_bundle
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.snapshot import snapshot_file
 from tests.doubles.problems import node, vm
 from tests.unit.cli.desk import Said, typed
 
@@ -133,3 +135,52 @@ def test_a_damaged_archive_is_an_error() -> None:
     said = explained(name)
     assert said.code == 2
     assert "must.archive: damaged archive: " in said.err
+
+
+def test_an_archive_that_was_cut_between_two_files_is_damaged() -> None:
+    name = archive("w")(TEXTS)
+    with tarfile.open(name) as packed:
+        end = packed.getmembers()[4].offset  # the files before it are whole
+    Path(name).write_bytes(Path(name).read_bytes()[:end])
+    said = explained(name)
+    assert said.code == 2
+    assert "ends without the blocks that end an archive: copy it again" in said.err
+
+
+def test_compressed_files_of_a_folder_are_read_and_damaged_ones_named() -> None:
+    name = folder({"must/version": "v1"})
+    for file, obj in FILES.items():
+        path = Path(f"{file}.gz")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(json.dumps(obj).encode()))
+    Path("must/z.json.gz").write_bytes(Path(f"{next(iter(FILES))}.gz").read_bytes()[:40])
+    said = explained(name)
+    assert "1 of 2 nodes takes it" in said.out, said.text
+    assert "7 files of YAML and JSON, 1 others" in said.err
+    assert "not read: must/z.json.gz: damaged gzip: it ends early" in said.err
+
+
+def test_compressed_files_share_the_limit_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = folder(TEXTS)
+    monkeypatch.setattr(snapshot_file, "MAX_BYTES", 10_000)
+    for each in "ab":
+        packed = gzip.compress(json.dumps(node(each) | {"x": "0" * 6_000}).encode())
+        Path(f"must/{each}.json.gz").write_bytes(packed)
+    said = explained(name)
+    assert "must/b.json.gz: unpacks to more than " in said.err
+    assert "must/a.json.gz: unpacks" not in said.err
+
+
+def test_an_archive_in_a_folder_is_named() -> None:
+    folder({"must/gathered.tar.gz": "x", "must/readme": "x"})
+    said = explained("must")
+    assert said.code == 2
+    assert "must/gathered.tar.gz is an archive in it: give that one" in said.err
+
+
+def test_files_of_two_clusters_are_not_mixed() -> None:
+    """Each was gathered by itself; the second has the same names."""
+    other = json.dumps(node("n1") | {"metadata": {**node("n1")["metadata"], "uid": "other"}})
+    said = explained(folder(TEXTS | {"must/second/nodes/n1.yaml": other}))
+    assert said.code == 2
+    assert "must/second/nodes/n1.yaml: found Node n1 of another cluster than in must/" in said.err
