@@ -32,6 +32,8 @@ _OF_POLICY = (
     "allowPostCopy",
     "allowWorkloadDisruption",
 )
+_COMPRESSIONS = ("zstd",)
+"""KubeVirt after 1.9, alpha: libvirtCompressionMethods in live-migration-source.go."""
 
 
 def matching_policy(
@@ -78,7 +80,15 @@ def migration_settings(
     settings |= {key: spec[key] for key in _OF_POLICY if spec.get(key) is not None}
     if spec.get("allowWorkloadDisruption") is None and spec.get("allowPostCopy") is not None:
         settings["allowWorkloadDisruption"] = spec["allowPostCopy"]
+    if method := at(spec, "experimental", "compression"):
+        settings["experimental"] = {**(settings.get("experimental") or {}), "compression": method}
     return settings
+
+
+def compression(settings: Mapping[str, Any]) -> str:
+    """How a migration is compressed, "" if it is not; virt-launcher ignores unknown methods."""
+    method = at(settings, "experimental", "compression", default="")
+    return method if method in _COMPRESSIONS else ""
 
 
 def most_bandwidth(settings: Mapping[str, Any]) -> int:

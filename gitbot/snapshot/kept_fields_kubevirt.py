@@ -268,6 +268,7 @@ POLICY: Fields = {
         "allowWorkloadDisruption",
         "bandwidthPerMigration",
         "completionTimeoutPerGiB",
+        "experimental",
         "maxDowntimeMs",
         "selectors",
     )

@@ -18,6 +18,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, name_of
 from gitbot.kubernetes.quantities import whole
 from gitbot.kubevirt.migration_policy import (
+    compression,
     matching_policy,
     migration_settings,
     most_bandwidth,
@@ -112,6 +113,7 @@ class Copy:
     then: str
     volumes: Mapping[str, int]
     disks: Mapping[str, int]
+    compression: str = ""
     dirty: DirtyRate | None = None
     past: PastMigrations | None = None
 
@@ -146,13 +148,16 @@ class Copy:
             f"{self.seconds} s: {what} once at {_rate(self.bandwidth)},"
             f" and {OVERHEAD_SECONDS} s for target pod and hand-over"
         )
+        if self.compression:
+            text += f"; compressed by {self.compression}, so it may take less"
         found = [passed("estimate", text)]
         if self.volumes:
             words = f"it ends a change of storage: the next migration copies {_named(self.volumes)}"
             found.append(warned(STORAGE, words))
-        if sum(self.disks.values()):
+        if self.disks:
             words = f"what the guest wrote to {_named(self.disks)} is copied as well, not estimated"
-            found.append(warned("ephemeral-disks", words))
+            large = sum(self.disks.values()) > 0
+            found.append((warned if large else passed)("ephemeral-disks", words))
         if self.limited_by:
             limit = f"{self.limited_by} allows no more than {_rate(self.bandwidth)}"
             found.append(passed(BANDWIDTH, limit))
@@ -220,6 +225,7 @@ class Copies:
             limited_by=source if limited else "",
             patience=patience,
             then=_then(settings),
+            compression=compression(settings),
             volumes=volumes,
             disks=disks,
             dirty=self._dirty.get(name_of(vmi)),
@@ -240,9 +246,10 @@ def _named(sizes: Mapping[str, int]) -> str:
 
 
 def _then(settings: Mapping[str, Any]) -> str:
-    if settings["allowPostCopy"]:
-        return "switches to post-copy: the guest runs slowly until all is copied"
+    """Source: live-migration-source.go, handleLegacyConvergence: a switch is a disruption, too."""
     if settings["allowWorkloadDisruption"]:
+        if settings["allowPostCopy"]:
+            return "switches to post-copy: the guest runs slowly until all is copied"
         return "pauses the guest until all is copied"
     each = settings["completionTimeoutPerGiB"]
     return f"gives up (completionTimeoutPerGiB {each}): allow more bandwidth, or more time"

@@ -101,6 +101,36 @@ def test_the_estimate_counts_the_volumes_that_the_next_migration_copies(tmp_path
     assert "scratch (200 GiB)" in checks["ephemeral-disks"]["message"]
 
 
+def test_what_the_guest_wrote_to_a_container_disk_is_copied_and_said(tmp_path: Path) -> None:
+    vmi, pod = vm("web", on="n1", memory="1Gi", labels=ASKED)
+    vmi["status"]["migrationMethod"] = "BlockMigration"
+    vmi["spec"]["volumes"] = [{"name": "os", "containerDisk": {"image": "fedora"}}]
+    (move,) = json_plan(tmp_path, MOVE, node("n1"), node("n2"), vmi, pod)["moves"]
+    (check,) = (check for check in move["checks"] if check["name"] == "ephemeral-disks")
+    assert check["outcome"] == "pass"
+    assert check["message"] == "what the guest wrote to os is copied as well, not estimated"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "policy", "said"),
+    [("zstd", None, True), (None, "zstd", True), ("zstd", "none", False), ("lzo", None, False)],
+)
+def test_the_estimate_says_that_kubevirt_compresses(
+    tmp_path: Path, cluster: str | None, policy: str | None, said: bool
+) -> None:
+    configured = kubevirt(migrations={"experimental": {"compression": cluster}})
+    matching = {
+        "apiVersion": "migrations.kubevirt.io/v1alpha1",
+        "kind": "MigrationPolicy",
+        "metadata": {"name": "all"},
+        "spec": {"selectors": {}, "experimental": {"compression": policy}},
+    }
+    web = vm("web", on="n1", labels=ASKED)
+    (move,) = json_plan(tmp_path, MOVE, node("n1"), node("n2"), configured, matching, web)["moves"]
+    (check,) = (check for check in move["checks"] if check["name"] == "estimate")
+    assert ("compressed by zstd, so it may take less" in check["message"]) is said
+
+
 def test_a_change_of_storage_that_was_cancelled_is_not_copied(tmp_path: Path) -> None:
     vmi, pod = changing_storage(ASKED)
     vmi["status"]["conditions"][-1]["status"] = "False"

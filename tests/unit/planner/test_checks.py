@@ -100,6 +100,10 @@ MI, GI = 1 << 20, 1 << 30
         ([configured(completionTimeoutPerGiB=10, allowWorkloadDisruption=True)], 84,
          {"completion-timeout": "copying takes 64 s, and after 50 s KubeVirt pauses the "
           "guest until all is copied"}),
+        ([configured(completionTimeoutPerGiB=10),
+          policy("p", {}, allowPostCopy=True, allowWorkloadDisruption=False)], 84,
+         {"completion-timeout": "copying takes 64 s, and after 50 s KubeVirt gives up "
+          "(completionTimeoutPerGiB 10): allow more bandwidth, or more time"}),
         ([configured(completionTimeoutPerGiB=10), policy("p", {}, completionTimeoutPerGiB=0)], 84,
          {}),
     ],
