@@ -95,8 +95,11 @@ def with_groups(
     return replace(best, holds=tuple(_hinted(hold, hints) for hold in best.holds))
 
 
+_APART = ("no-feasible-node", "not-together")
+
+
 def _stuck(plan: PlacementPlan) -> set[NamespacedName]:
-    found = (hold for hold in plan.holds if hold.asked and hold.code == "no-feasible-node")
+    found = (hold for hold in plan.holds if hold.asked and hold.code in _APART)
     return {hold.vm.namespaced_name for hold in found}
 
 

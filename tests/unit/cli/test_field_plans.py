@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gitbot.kubernetes.objects import KubernetesObject
-from tests.doubles.problems import node, pod, vm
+from tests.doubles.problems import ZONE, node, pod, vm
 from tests.scenarios.small_clusters import kubevirt
 from tests.unit.cli.desk import Said, typed
 
@@ -253,6 +253,25 @@ def test_a_pair_that_fits_on_no_node_as_one_stays(tmp_path: Path) -> None:
     said = plan(tmp_path, f"{TOGETHER}{HEAD}{DRAIN}", *pool, *pair(db="5500Mi"))
     assert said.code == 1, said.text
     assert "0 moves, 2 blocked" in said.out
+
+
+def test_a_pair_of_which_only_one_is_asked_to_leave_is_told_how_to_move_as_one(
+    tmp_path: Path,
+) -> None:
+    """A zone keeps three together; two are on the node that is emptied, and no plan moves these."""
+    sizes = {"n1": "a", "n2": "a", "n3": "b", "n4": "b"}
+    pool = [node(name, zone=zone, memory="11Gi") for name, zone in sizes.items()]
+    homes = {"a1": "n1", "a2": "n1", "a3": "n2"}
+    mine = [vm(name, on=on, labels=PAIR, memory="5Gi") for name, on in homes.items()]
+    zonal = TOGETHER.replace("kubernetes.io/hostname", ZONE)
+    said = plan(tmp_path, f"{zonal}{HEAD}{DRAIN}", *pool, *mine)
+    assert "0 moves, 2 blocked" in said.out
+    words = f"MigrationRequest for all of them with target.nodeSelector {ZONE}: b and pin: Node"
+    assert words in said.out
+    asked = MOVE.replace('selector: {matchLabels: {move: "yes"}}', "names: [a1, a2, a3]")
+    asked = asked.replace("target: {node: n2}", f"pin: Node, target: {{nodeSelector: {{{ZONE}: b}}}}")
+    said = plan(tmp_path, f"{zonal}{HEAD}{asked}", *pool, *mine)
+    assert "3 moves, 0 blocked" in said.out, said.text
 
 
 BETWEEN = MOVE.replace("target:", "allowBreach: PT10M, target:")
