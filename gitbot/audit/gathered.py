@@ -75,9 +75,9 @@ def gathering(
     labels = {node.name: node.labels for node in world.nodes}
     for owner, mine in then.items():
         for key in (HOSTNAME, ZONE):
-            was = _values(labels, key, (placed.node for placed in members[owner]))
-            new = len(mine) > 1 and len(was) > 1
-            if owner is not None and new and len(_values(labels, key, _nodes(mine))) == 1:
+            was, now = (_values(labels, key, _nodes(each)) for each in (members[owner], mine))
+            new = len(mine) > 1 and len(now) == 1 and now != was
+            if owner is not None and new:
                 yield from _of_workload(world, labels, owner, mine)
                 break
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gitbot.constraints.failure.placement_bound import PlacementBound
-from gitbot.constraints.failure.room_kept import GrowingSet, growing_sets, unread_sets
+from gitbot.constraints.failure.room_kept import GrowingSet, growing_sets, unkept_sets
 from gitbot.constraints.moves.instances import Instance, Instances
 from gitbot.constraints.moves.target_pod import launcher_of, start_object, target_name
 from gitbot.constraints.scheduler.world import World
@@ -176,7 +176,7 @@ class LossSimulation:
         world, item = self._world.fork(), self._instances[vm]
         pod, nothing = self._made(item, copy=True), self._mask(())
         others = (each for each in growing_sets(self._snapshot) if vm not in each.members)
-        kept = (*(self._kept(world, each) for each in others), *unread_sets(self._snapshot))
+        kept = (*(self._kept(world, each) for each in others), *unkept_sets(self._snapshot))
         found = []
         for number in range(1, count + 1):
             name = NamespacedName(namespace=vm.namespace, name=f"{vm.name}-{number}")

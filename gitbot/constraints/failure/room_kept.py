@@ -34,11 +34,10 @@ class GrowingSet:
 
 def growing_sets(snapshot: ClusterSnapshot) -> tuple[GrowingSet, ...]:
     """Sets below their largest number of replicas, by kind and name; those without a member not."""
-    most = dict(_most(snapshot))
     vms, pods = _vm_members(snapshot), _pod_members(snapshot)
     found = []
-    for key in sorted(most):
-        (count, by), kind, name = most[key], *key
+    for (kind, name), (count, by) in sorted(dict(_most(snapshot)).items()):
+        key = (kind, name)
         members = vms.get(key) or pods.get(key) or ()
         if members and len(members) < count:
             first, of_vms = min(members), key in vms
@@ -56,8 +55,19 @@ def growing_sets(snapshot: ClusterSnapshot) -> tuple[GrowingSet, ...]:
     return tuple(found)
 
 
-def unread_sets(snapshot: ClusterSnapshot) -> tuple[str, ...]:
-    """The sets for which no room is kept as plain files lack their kind, in words."""
+def unkept_sets(snapshot: ClusterSnapshot) -> tuple[str, ...]:
+    """The sets for which no room is kept, in words: without a member, or plain files lack them."""
+    return (*_without_member(snapshot), *_unread(snapshot))
+
+
+def _without_member(snapshot: ClusterSnapshot) -> Iterator[str]:
+    known = _vm_members(snapshot)
+    for (kind, name), (count, by) in sorted(dict(_most(snapshot)).items()):
+        if count and kind in (POOL, VM_SET) and (kind, name) not in known:
+            yield f"no room is kept for {kind} {name}: {by}, but it has no member to judge by"
+
+
+def _unread(snapshot: ClusterSnapshot) -> tuple[str, ...]:
     kinds = [kind for kind in (POOL, VM_SET, _AUTOSCALER) if snapshot.unread(kind)]
     if not kinds:
         return ()

@@ -35,6 +35,17 @@ def test_members_that_a_loss_or_a_drain_gathers_are_said(
     assert found["gathered"] == [f"{SET} default/web: {said}"] * gathers
 
 
+def test_members_that_a_drain_gathers_on_another_node_are_said(tmp_path: Path) -> None:
+    """They were on one node before, too; the drain could part them."""
+    pool = [node("n1"), node("n2"), node("n3", memory="2Gi")]
+    mine = [owned("web-1", "n1", SET), owned("web-2", "n1", SET)]
+    found = forecast(tmp_path, "drain", "n1", objects=[*pool, *mine])
+    said = "all 2 members are on node n2, while n3 could take one"
+    assert found["gathered"] == [f"{SET} default/web: {said}"]
+    stays = [*pool, *mine, vm("other", on="n2")]
+    assert forecast(tmp_path, "drain", "n2", objects=stays)["gathered"] == []
+
+
 def test_losing_a_node_lists_the_landings_of_other_pods(tmp_path: Path) -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "front", "controller": True}
     small, large = pod("front-1", on="n1"), pod("front-2", on="n1", memory="300Gi")

@@ -63,6 +63,22 @@ def test_a_quick_proof_never_contradicts_the_search() -> None:
         assert [loss.nodes for loss in losses.not_survived(groups)] == expected, size
 
 
+def test_a_pool_without_a_member_is_named() -> None:
+    objects: Objects = [
+        kubevirt(),
+        node("n-1", memory="8Gi"),
+        vm("w", on="n-1", memory="1Gi"),
+        machine("w"),
+        pool(0),
+        autoscaler("VirtualMachinePool", "web", 6),
+    ]
+    made = LossSimulation(from_objects("test", tuple(flat(objects)), 0)).grown(named("w"), 1)
+    words = f"no room is kept for {POOL}: {ASKED} 6, but it has no member to judge by"
+    assert made.kept == (words,)
+    alone = from_objects("test", tuple(flat(objects[:-1])), 0)
+    assert LossSimulation(alone).grown(named("w"), 1).kept == ()
+
+
 def test_more_of_one_until_nothing_fits() -> None:
     objects: Objects = [
         kubevirt(),
