@@ -9,7 +9,7 @@ from gitbot.constraints.scheduler.filters.attachment import PLUGIN as HOTPLUG
 from gitbot.constraints.scheduler.filters.node_affinity import pinned_names
 from gitbot.constraints.scheduler.storage import class_of, is_bound, waits_for_consumer
 from gitbot.constraints.scheduler.verdicts import Judgement
-from gitbot.constraints.scheduler.versions import FOLLOWED, LATER, MINOR
+from gitbot.constraints.scheduler.versions import LATER, MINOR, caveat_of
 from gitbot.constraints.scheduler.world import World
 from gitbot.model.cluster.cluster import ADDS_NAMESPACES
 from gitbot.model.cluster.pod import Pod
@@ -34,13 +34,8 @@ def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
             "only where exactly one node is feasible",
         )
     minor = world.state.facts.minor
-    if minor not in (FOLLOWED[:2], LATER):
-        nearest = FOLLOWED[:2] if minor < LATER else LATER
-        yield warned(
-            "kubernetes-version",
-            f"the verdict is that of kube-scheduler {_dotted(nearest)}; "
-            f"{_dotted(minor)} may decide otherwise",
-        )
+    if caveat := caveat_of(minor):
+        yield warned("kubernetes-version", caveat)
     if minor < LATER and any(_defective(term) for term in _terms(pod)):
         yield warned(
             "namespace-selector",
@@ -71,10 +66,6 @@ def _scheduler(pod: Pod, world: World) -> Iterator[Check]:
         return
     for part in profile.unjudged:
         yield warned("scheduler", f"{part}; the prediction is not guaranteed")
-
-
-def _dotted(minor: tuple[int, ...]) -> str:
-    return ".".join(map(str, minor))
 
 
 def _terms(pod: Pod) -> tuple[AffinityTerm, ...]:

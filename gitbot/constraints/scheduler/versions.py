@@ -66,3 +66,12 @@ SOURCES: Mapping[str, str] = {
     f"{_STAGING}/component-helpers/storage/volume": "constraints.scheduler.filters.volume_matching",
     f"{_STAGING}/csi-translation-lib/plugins": "constraints.scheduler.filters.in_tree_disks",
 }
+
+
+def caveat_of(minor: tuple[int, int]) -> str:
+    """What a verdict for this version of kube-scheduler rests on; "" if gitbot follows it."""
+    if minor in (FOLLOWED[:2], LATER):
+        return ""
+    nearest = ".".join(map(str, FOLLOWED[:2] if minor < LATER else LATER))
+    other = ".".join(map(str, minor))
+    return f"the verdict is that of kube-scheduler {nearest}; {other} may decide otherwise"

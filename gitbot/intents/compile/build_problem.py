@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from gitbot.constraints.moves.instances import Instances
 from gitbot.constraints.rules.broken_terms import broken_terms
 from gitbot.constraints.rules.vm_spec_rules import own_rules
+from gitbot.constraints.scheduler.cluster_facts import minor_of
 from gitbot.constraints.scheduler.profiles import profiles_of
+from gitbot.constraints.scheduler.versions import caveat_of
 from gitbot.intents.compile.heals import compile_heal
 from gitbot.intents.compile.measured_rules import is_measured, measured_rules
 from gitbot.intents.compile.placement_rules import compile_rules
@@ -108,7 +110,7 @@ def build_problem(
         pressure_limit=pressure_limit(settings, cluster),
         took=past.took,
     )
-    unjudged = (*_unread(snapshot), *_unjudged_profiles(snapshot))
+    unjudged = (*_unread(snapshot), *_unjudged_scheduler(snapshot))
     missing = (*unjudged, *_unmeasured(problem))
     findings = (*rule_findings, *freeze_findings, *missing)
     return problem, tuple(sorted(findings, key=sort_key))
@@ -148,7 +150,11 @@ def _unread(snapshot: ClusterSnapshot) -> Iterator[Finding]:
         )
 
 
-def _unjudged_profiles(snapshot: ClusterSnapshot) -> Iterator[Finding]:
+def _unjudged_scheduler(snapshot: ClusterSnapshot) -> Iterator[Finding]:
+    if caveat := caveat_of(minor_of(snapshot)):
+        hint = "docs/scheduling.md, Versions, says what is known to differ"
+        note = Severity.NOTE
+        yield Finding(code="plan/kubernetes-version", severity=note, message=caveat, hint=hint)
     for part in profiles_of(snapshot).unjudged:
         yield Finding(
             code="plan/scheduler-profile",

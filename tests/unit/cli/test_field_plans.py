@@ -131,6 +131,26 @@ def test_the_estimate_says_that_kubevirt_compresses(
     assert ("compressed by zstd, so it may take less" in check["message"]) is said
 
 
+@pytest.mark.parametrize(
+    ("kubelet", "words"),
+    [
+        ("v1.30.2", "that of kube-scheduler 1.36; 1.30 may decide otherwise"),
+        ("v1.36.3", ""),
+        ("v1.37.2", ""),
+        ("v1.38.0", "that of kube-scheduler 1.37; 1.38 may decide otherwise"),
+    ],
+)
+def test_a_plan_for_another_kubernetes_says_whose_verdict_it_is(
+    tmp_path: Path, kubelet: str, words: str
+) -> None:
+    pool = [node("n1"), node("n2")]
+    for each in pool:
+        each["status"]["nodeInfo"] = {"kubeletVersion": kubelet}
+    found = json_plan(tmp_path, MOVE, *pool, vm("web", on="n1", labels=ASKED))["findings"]
+    said = [item["message"] for item in found if item["code"] == "plan/kubernetes-version"]
+    assert said == [f"the verdict is {words}"] * bool(words)
+
+
 def test_a_change_of_storage_that_was_cancelled_is_not_copied(tmp_path: Path) -> None:
     vmi, pod = changing_storage(ASKED)
     vmi["status"]["conditions"][-1]["status"] = "False"
