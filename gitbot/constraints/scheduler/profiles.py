@@ -99,6 +99,7 @@ _UNRELATED = frozenset(
     }
 )
 """Fields that change no verdict, or that are read below."""
+_OF_PROFILE = frozenset({"percentageOfNodesToScore", "pluginConfig", "plugins", "schedulerName"})
 _UNUSED: Mapping[str, tuple[str, ...]] = {
     "DefaultPreemption": ("minCandidateNodesAbsolute", "minCandidateNodesPercentage"),
     "DynamicResources": ("filterTimeout", "bindingTimeout"),
@@ -211,7 +212,7 @@ class _ProfileReader:
 
     def profiles(self, value: Mapping[str, Any]) -> Mapping[str, SchedulerProfile]:
         for key in sorted(set(value) - _UNRELATED):
-            if value[key]:
+            if value[key] or key != "extenders":
                 self._note((key,), f"{key} is not judged")
         common, self._unjudged = tuple(self._unjudged), []
         percentage = self._count(value, ("percentageOfNodesToScore",))
@@ -234,6 +235,8 @@ class _ProfileReader:
         percentage: int,
     ) -> SchedulerProfile:
         self._unjudged = []
+        for key in sorted(set(raw) - _OF_PROFILE):
+            self._note((*path, key), f"{key} of a profile is not judged")
         name = str(raw.get("schedulerName") or DEFAULT_NAME)
         plugins = self._mapping(raw.get("plugins"), (*path, "plugins"))
         points = {
@@ -298,6 +301,7 @@ class _ProfileReader:
         listed = self._list(raw.get("pluginConfig"), (*path, "pluginConfig"))
         for number, item in enumerate(listed):
             where: Path = (*path, "pluginConfig", number)
+            self._known(item, where, ("args", "name"))
             name, args = item.get("name"), self._mapping(item.get("args"), (*where, "args"))
             for key, value in sorted(args.items()):
                 if key in ("apiVersion", "kind") or (not value and value != 0):
@@ -334,6 +338,8 @@ class _ProfileReader:
             self._known(item, (*path, "enabled", number), ("name", "weight"))
             enabled[str(item.get("name"))] = self._count(item, (*path, "enabled", number, "weight"))
         listed = self._list(given.get("disabled"), (*path, "disabled"))
+        for number, item in enumerate(listed):
+            self._known(item, (*path, "disabled", number), ("name", "weight"))
         return _ExtensionPoint(enabled, frozenset(str(item.get("name")) for item in listed))
 
     def _known(self, value: Mapping[str, Any], path: Path, keys: tuple[str, ...]) -> None:

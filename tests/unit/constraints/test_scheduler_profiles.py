@@ -191,6 +191,11 @@ def test_filters_of_the_scheduler_alone_can_be_off(plugins: str, feasible: tuple
     ("text", "said"),
     [
         ("extenders:\n- {urlPrefix: 'http://here'}\n", "3: extenders is not judged"),
+        ("profile: []\n", "3: profile is not judged"),
+        (
+            "profiles:\n- schedulerName: default-scheduler\n  plugin: {score: {}}\n",
+            "5: plugin of a profile is not judged",
+        ),
         (
             "profiles:\n- plugins:\n    score:\n      enabled: [{name: Mine}]\n",
             "6: Mine: no plugin",
@@ -284,6 +289,11 @@ def test_a_config_map_that_holds_one_is_read_with_its_own_lines() -> None:
         (f"{HEAD}profiles: {{}}\n", "expected a list of mappings"),
         (f"{HEAD}percentageOfNodesToScore: most\n", "expected a number from 0"),
         (f"{HEAD}profiles: [\n", "s.yaml:3"),
+        (f"{HEAD}profiles: [{{pluginConfig: [{{nam: {FIT}}}]}}]\n", "expected one of args, name"),
+        (
+            f"{HEAD}profiles: [{{plugins: {{score: {{disabled: [{{nam: x}}]}}}}}}]\n",
+            "disabled.0.nam: found key nam",
+        ),
     ],
 )
 def test_a_file_that_kube_scheduler_would_refuse_is_an_error(text: str, said: str) -> None:
