@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
+from gitbot.cli.shared.intent_pull import (
+    Writing,
+    author_shell,
+    breach_option,
+    write_intent,
+    writing_options,
+)
 from gitbot.cli.shared.node_words import RollingCommand, node_names, rolling_option
-from gitbot.cli.shared.options import read_selector, selector_fields, time_ahead
+from gitbot.cli.shared.options import as_duration, read_selector, selector_fields, time_ahead
 from gitbot.errors import UsageError
 from gitbot.model.text.names import CONFIGURATION_FILE, words_as_name
 from gitbot.model.text.wording import first_of
@@ -31,7 +37,13 @@ _HINT = "gitbot drain n1 n2, gitbot drain --zone scu, or gitbot drain -l rack=r7
     metavar="TIME",
     help="When it opens: tonight, Sat 22:00, 2026-12-06 22:00, in 2h; default: at merge.",
 )
-@click.option("--for", "duration", metavar="DURATION", help="How long it is open: 4h or PT4H.")
+@click.option(
+    "--for",
+    "duration",
+    metavar="DURATION",
+    callback=as_duration,
+    help="How long it is open: 4h or PT4H.",
+)
 @click.option("--time-zone", metavar="ZONE", help="IANA zone of --start; default: the cluster's.")
 @click.option(
     "--return",
@@ -40,6 +52,7 @@ _HINT = "gitbot drain n1 n2, gitbot drain --zone scu, or gitbot drain -l rack=r7
     help="Whether the VMs come home afterwards; default: Propose.",
 )
 @click.option("--cordon", is_flag=True, help="gitbot cordons the nodes; a person uncordons them.")
+@breach_option
 @writing_options
 def drain(
     *,
@@ -53,6 +66,7 @@ def drain(
     time_zone: str | None,
     back: str | None,
     cordon: bool,
+    allow_breach: str | None,
 ) -> int:
     """Write a MaintenanceWindow for these nodes on a branch and open its pull request.
 
@@ -75,12 +89,12 @@ def drain(
         if start is not None and duration is not None:
             where = time_zone or local
             opens = _opening(start, where, now=shell.clock.now())
-            spec["schedule"] = {"start": opens, "timeZone": where, "duration": _duration(duration)}
+            spec["schedule"] = {"start": opens, "timeZone": where, "duration": duration}
             when = f"from {opens.replace('T', ' ')} {where}"
         drains = {"lead": "Auto"} if start is not None else {}
         drains |= _mode(asked, rolling or 0) | ({"cordon": "Gitbot"} if cordon else {})
         spec |= {"drain": drains} if drains else {}
-        given = {"returnHome": back, "note": writing.note}
+        given = {"returnHome": back, "allowBreach": allow_breach, "note": writing.note}
         spec |= {field: value for field, value in given.items() if value}
         new = NewIntent(
             kind="MaintenanceWindow",
@@ -164,15 +178,3 @@ def _opening(text: str, zone: str, *, now: int) -> str:
         )
     opens = clock_time(time_ahead("--start", text, zone, now=now), zone)
     return opens.isoformat(timespec="seconds" if opens.second else "minutes")
-
-
-def _duration(text: str) -> str:
-    """As the field has it, from PT4H, 1d, 4h, 90m or 1h30m."""
-    from gitbot.calendar import duration_text, spoken_duration  # noqa: PLC0415 - keeps --help quick
-    from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
-
-    try:
-        return duration_text(spoken_duration(text))
-    except Refusal as refusal:
-        expected = f"found {text!r}, expected {refusal.expected}"
-        raise UsageError(f"--for: {expected}", hint="write 4h, or PT4H") from refusal

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.cli.shared.intent_pull import Writing, author_shell, write_intent, writing_options
+from gitbot.cli.shared.intent_pull import (
+    Writing,
+    author_shell,
+    breach_option,
+    write_intent,
+    writing_options,
+)
 from gitbot.cli.shared.options import read_selector, time_ahead, vm_words
 from gitbot.errors import UsageError
 from gitbot.model.text.instants import format_instant
@@ -48,6 +54,7 @@ class ReasonChoice(click.Choice[str]):
 @click.option("--reason", type=ReasonChoice(), help="Why; for words of your own: --note.")
 @click.option("--before", metavar="TIME", help="Latest end: 06:00, tomorrow 6am, in 4h.")
 @click.option("--window", metavar="NAME", help="Only while this MaintenanceWindow is open.")
+@breach_option
 @writing_options
 def move(
     *,
@@ -62,6 +69,7 @@ def move(
     before: str | None,
     labels: str | None,
     window: str | None,
+    allow_breach: str | None,
 ) -> int:
     """Write a MigrationRequest for these VMs on a branch and open its pull request.
 
@@ -87,6 +95,7 @@ def move(
             "note": writing.note,
             "deadline": _deadline(before, zone_name or "UTC", now=shell.clock.now()),
             "window": window,
+            "allowBreach": allow_breach,
         }
         spec |= {key: value for key, value in more.items() if value}
         new = NewIntent(

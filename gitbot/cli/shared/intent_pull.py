@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from gitbot.cli.shared.options import ClusterAccess, cluster_options, load_snapshot
+from gitbot.cli.shared.options import ClusterAccess, as_duration, cluster_options, load_snapshot
 from gitbot.cli.shared.output import shown
 from gitbot.cli.shared.planning_input import same_cluster
 from gitbot.cli.shared.published_state import (
@@ -69,6 +69,15 @@ def writing_options(function: F) -> F:
         return function(writing=writing, **kwargs)
 
     return cast("F", gather)
+
+
+def breach_option(function: F) -> F:
+    return click.option(
+        "--allow-breach",
+        metavar="DURATION",
+        callback=as_duration,
+        help="VMs that a rule keeps together may be apart so long while they move: 10m or PT10M.",
+    )(function)
 
 
 @contextmanager
@@ -181,6 +190,7 @@ _TYPED = {
 }
 _TYPED_BY = {  # the same for what means different options of different commands, by their verb
     "move": {
+        "spec.allowBreach": "--allow-breach",
         "spec.deadline": "--before",
         "spec.target": "--to or --zone",
         "spec.target.node": "--to",
@@ -190,6 +200,7 @@ _TYPED_BY = {  # the same for what means different options of different commands
     },
     "undo": {"spec.target": "REQUEST", "spec.vms": "REQUEST"},
     "drain": {
+        "spec.allowBreach": "--allow-breach",
         "spec.drain": "--rolling",
         "spec.drain.cordon": "--cordon",
         "spec.nodes": "NODE",

@@ -253,6 +253,20 @@ def time_ahead(option: str, text: str, zone: str, *, now: int, begins: bool = Fa
     return seconds
 
 
+def as_duration(_: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    """The callback of an option: a duration as fields have it, from PT4H, 1d, 4h or 1h30m."""
+    if text is None:
+        return None
+    from gitbot.calendar import duration_text, spoken_duration  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.plan.findings import Refusal  # noqa: PLC0415
+
+    try:
+        return duration_text(spoken_duration(text))
+    except Refusal as refusal:
+        expected = f"found {text!r}, expected {refusal.expected}"
+        raise UsageError(f"{option.opts[0]}: {expected}", hint="write 4h, or PT4H") from refusal
+
+
 class OutputChoice(click.Choice[str]):
     """The forms of `-o`. Those of `reports.REPORTS` are looked up only if they are needed."""
 

@@ -414,6 +414,14 @@ def test_drain_without_cordon_hints_at_its_own_option(desk: Desk) -> None:
     assert "cordon before the drain starts, or add --cordon [warning intents/not-cordoned]" in said
 
 
+@pytest.mark.parametrize("words", [("move", "vm/jumpbox"), ("drain", "kni-worker", "--cordon")])
+def test_a_longer_breach_is_asked_for_by_an_option(desk: Desk, words: tuple[str, ...]) -> None:
+    assert "allowBreach: PT10M" in desk.gitbot(*words, "--allow-breach", "10m", "--dry-run").out
+    said = desk.gitbot(*words, "--allow-breach", "soon", "--dry-run")
+    assert said.code == 2
+    assert "--allow-breach: found 'soon', expected " in said.err
+
+
 def test_drain_of_nodes_without_vms_cordons_them(desk: Desk) -> None:
     said = desk.gitbot("drain", "kni-worker2", "kni-worker3", "--cordon", "--dry-run").out
     assert "no VM has to leave.\n" in said, said
