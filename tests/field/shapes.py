@@ -1,5 +1,6 @@
 """Reads the tables of this folder and rebuilds the input of each shape."""
 
+import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from gitbot.kubernetes.objects import KubernetesObject
 from tests.doubles.problems import node, pod, vm
 from tests.field.dumps import dump
 from tests.scenarios.small_clusters import kubevirt, machine
+from tests.unit.cli.desk import typed
 
 HERE = Path(__file__).parent
 TABLES = sorted(HERE.glob("*.yaml"))
@@ -145,3 +147,13 @@ def calendar(text: str) -> bytes:
     if "BEGIN:VCALENDAR" not in text:
         text = f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//example//EN\n{text}END:VCALENDAR\n"
     return text.replace("\n", "\r\n").encode()
+
+
+def freezes() -> list[str]:
+    """When the calendar freezes, from 2026-10-01 to 2027-10-01."""
+    said = typed("lint")
+    assert said.code == 0, said.text
+    asked = ("--from", "2026-10-01", "--until", "2027-10-01", "-o", "json", "--now", NOW)
+    said = typed("calendar", *asked)
+    assert said.code == 0, said.text
+    return [f"{each['start']}/{each['end']}" for each in json.loads(said.out)["events"]]

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from gitbot.adapters.clock import SystemClock
-from tests.field.shapes import HEAD, NOW, Shape, shapes, write
+from tests.field.shapes import HEAD, NOW, Shape, freezes, shapes, write
 from tests.unit.cli.desk import Said, at_desk, typed
 
 ALL = shapes()
@@ -66,16 +66,6 @@ def test_story(shape: Shape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def written(obj: Mapping[str, Any] | None) -> str | None:
     return None if obj is None else HEAD + yaml.safe_dump(dict(obj))
-
-
-def freezes() -> list[str]:
-    """When the calendar freezes, from 2026-10-01 to 2027-10-01."""
-    said = typed("lint")
-    assert said.code == 0, said.text
-    asked = ("--from", "2026-10-01", "--until", "2027-10-01", "-o", "json", "--now", NOW)
-    said = typed("calendar", *asked)
-    assert said.code == 0, said.text
-    return [f"{each['start']}/{each['end']}" for each in json.loads(said.out)["events"]]
 
 
 def explained(shape: Shape) -> None:
