@@ -127,7 +127,7 @@ def _members(name: str, archive: tarfile.TarFile) -> Iterator[_Found]:
             wanted = member.isreg() and member.name.endswith(_ENDINGS)
             content = archive.extractfile(member) if wanted else None
             yield f"{name}:{member.name}", member.size, content.read if content else None
-    if archive.fileobj and archive.fileobj.tell() == archive.offset:
+    if archive.fileobj.tell() == archive.offset:
         raise tarfile.ReadError("it ends without the blocks that end an archive: copy it again")
 
 

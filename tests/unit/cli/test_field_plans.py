@@ -289,7 +289,8 @@ def test_a_pair_of_which_only_one_is_asked_to_leave_is_told_how_to_move_as_one(
     words = f"MigrationRequest for all of them with target.nodeSelector {ZONE}: b and pin: Node"
     assert words in said.out
     asked = MOVE.replace('selector: {matchLabels: {move: "yes"}}', "names: [a1, a2, a3]")
-    asked = asked.replace("target: {node: n2}", f"pin: Node, target: {{nodeSelector: {{{ZONE}: b}}}}")
+    there = f"pin: Node, target: {{nodeSelector: {{{ZONE}: b}}}}"
+    asked = asked.replace("target: {node: n2}", there)
     said = plan(tmp_path, f"{zonal}{HEAD}{asked}", *pool, *mine)
     assert "3 moves, 0 blocked" in said.out, said.text
 

@@ -11,7 +11,7 @@ import pytest
 
 from gitbot.cli.shared import support_bundle
 from gitbot.errors import SnapshotError
-from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject, with_value
 from gitbot.snapshot import snapshot_file
 from tests.doubles.problems import node, vm
 from tests.unit.cli.desk import Said, typed
@@ -164,7 +164,7 @@ def test_compressed_files_share_the_limit_of_bytes(monkeypatch: pytest.MonkeyPat
     name = folder(TEXTS)
     monkeypatch.setattr(snapshot_file, "MAX_BYTES", 10_000)
     for each in "ab":
-        packed = gzip.compress(json.dumps(node(each) | {"x": "0" * 6_000}).encode())
+        packed = gzip.compress(json.dumps({**node(each), "x": "0" * 6_000}).encode())
         Path(f"must/{each}.json.gz").write_bytes(packed)
     said = explained(name)
     assert "must/b.json.gz: unpacks to more than " in said.err
@@ -180,7 +180,7 @@ def test_an_archive_in_a_folder_is_named() -> None:
 
 def test_files_of_two_clusters_are_not_mixed() -> None:
     """Each was gathered by itself; the second has the same names."""
-    other = json.dumps(node("n1") | {"metadata": {**node("n1")["metadata"], "uid": "other"}})
+    other = json.dumps(with_value(node("n1"), "other", "metadata", "uid"))
     said = explained(folder(TEXTS | {"must/second/nodes/n1.yaml": other}))
     assert said.code == 2
     assert "must/second/nodes/n1.yaml: found Node n1 of another cluster than in must/" in said.err

@@ -75,7 +75,7 @@ def test_a_pool_without_a_member_is_named() -> None:
     made = LossSimulation(from_objects("test", tuple(flat(objects)), 0)).grown(named("w"), 1)
     words = f"no room is kept for {POOL}: {ASKED} 6, but it has no member to judge by"
     assert made.kept == (words,)
-    alone = from_objects("test", tuple(flat(objects[:-1])), 0)
+    alone = from_objects("test", tuple(flat([*objects][:-1])), 0)
     assert LossSimulation(alone).grown(named("w"), 1).kept == ()
 
 
