@@ -136,11 +136,25 @@ def _node_gate(draft: Selection, candidate: Candidate) -> str:
     nodes = draft.nodes.get(candidate.approved.id)
     if maintenance is None or nodes is None:
         return ""
-    move, target = candidate.move, candidate.move.to.node
-    if move.after_return and target in nodes and nodes[target].state is not NodeState.RETURNED:
-        return f"{target} must return first"
+    move = candidate.move
+    for each in _starts_with(draft, candidate):
+        target = each.to.node
+        if each.after_return and target in nodes and nodes[target].state is not NodeState.RETURNED:
+            return f"{target} must return first"
     out = move.takes_out(nodes)
     return may_begin(nodes, out, maintenance, gate=draft.gate) if out else ""
+
+
+def _starts_with(draft: Selection, candidate: Candidate) -> tuple[Move, ...]:
+    """The move, and those that move with it as one: all wait for every node that one waits for."""
+    if not candidate.move.as_one:
+        return (candidate.move,)
+    unit = (candidate.approved.id, candidate.move.group)
+    return tuple(
+        item.move
+        for item in draft.candidates
+        if (item.approved.id, item.move.group) == unit and item.move.as_one
+    )
 
 
 def _predecessor(candidate: Candidate, draft: Selection) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gitbot.model.grouping import grouped
 from gitbot.model.plan.plan import MoveRef, PlacementPlan
 from gitbot.model.text.wording import first_of
 from gitbot.reports.conditions import freezes_ahead
@@ -33,12 +34,17 @@ def waits_of(diff: Diff) -> Mapping[MoveRef, str]:
 def awaited(plan: PlacementPlan) -> Mapping[MoveRef, str]:
     """`n1 is back; shop/db-1`: a node that must be back, VMs whose moves must have ended.
 
+    What moves as one waits for every node that one of it waits for.
+
     Moves that wait for nothing are absent.
     """
     vms = {move.ref: str(move.vm.namespaced_name) for move in plan.moves}
+    waiting = [move for move in plan.moves if move.after_return]
+    as_one = grouped((move.group, move.to.node) for move in waiting if move.as_one)
     found = {}
     for move in plan.moves:
-        back = [f"{move.to.node} is back"] if move.after_return else []
+        nodes = as_one.get(move.group, ()) if move.as_one else (move.to.node,) * move.after_return
+        back = [f"{first_of(sorted(set(nodes)), _NAMED)} is back"] if nodes else []
         first = [vms[ref] for ref in move.after or () if ref in vms]
         words = [*back, *([first_of(first, _NAMED)] if first else [])]
         if words:

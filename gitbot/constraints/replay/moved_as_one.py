@@ -30,9 +30,10 @@ def as_planned(
 def _target(group: Group, order: MoveOrder, allowed: Mapping[RequestId, int]) -> str:
     """The domain to which a plan moves the whole group; "" if it does not move it as one.
 
-    As one: each VM once, all in one group of one request, to one domain, none waits for a node to
-    return unless all land on that node, and each starts before all earlier ones have ended, or the
-    request allows the time from the first landing to the last.
+    As one: each VM once, all in one group of one request, to one domain, all or none wait for a node
+    to return, and each starts before all earlier ones have ended, or the request allows the time
+    from the first landing to the last. What waits for nodes waits for all of them, so they start
+    together (execution/start_waits.py).
     """
     of_vm = _numbers(order)
     numbers = sorted(number for vm in group.vms for number in of_vm.get(vm, ()))
@@ -44,7 +45,7 @@ def _target(group: Group, order: MoveOrder, allowed: Mapping[RequestId, int]) ->
     values = {group.domain_of.get(node, "") for node in nodes}
     causes = {(move.request, move.group) for move in moves}
     waits = {move.after_return for move in moves}
-    if len(causes) > 1 or len(values) > 1 or (True in waits and (len(waits) > 1 or len(nodes) > 1)):
+    if len(causes) > 1 or len(values) > 1 or len(waits) > 1:
         return ""
     landings = [start + move.estimated_seconds for start, move in timed]
     if pauses(timed) and max(landings) - min(landings) > allowed.get(moves[0].request, 0):

@@ -22,12 +22,16 @@ _Circle = tuple[int, str]  # the id of the peers that VMs share, and their domai
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Two or more VMs in one domain of a topology key, and all nodes by their domains."""
+    """Two or more VMs in one domain of a topology key, and all nodes by their domains.
+
+    `on`: the nodes on which each VM is.
+    """
 
     vms: frozenset[NamespacedName]
     key: str
     value: str
     domain_of: dict[str, str]
+    on: Mapping[NamespacedName, frozenset[str]]
 
 
 def kept_together(rule: RuleConstraint, occupancy: Occupancy) -> tuple[Group, ...]:
@@ -42,16 +46,24 @@ def kept_together(rule: RuleConstraint, occupancy: Occupancy) -> tuple[Group, ..
 
 
 def moving_as_one(rule: RuleConstraint, group: Group, target: str) -> RuleConstraint:
-    """The rule while the group moves: its VMs may be in the old domain and in the new one."""
-    nodes = frozenset(n for n, value in group.domain_of.items() if value in (group.value, target))
+    """The rule while the group moves: each VM may be where it is now, and in the new domain."""
+    there = frozenset(node for node, value in group.domain_of.items() if value == target)
+    by_place = grouped((group.on[vm], vm) for vm in sorted(group.vms))
     parts: list[object] = []
     for part in rule.parts:
         if isinstance(part, AffinityPart):
             rest = {vm: terms for vm, terms in part.terms.items() if vm not in group.vms}
             parts += [replace(part, terms=rest, first=part.first - group.vms)] if rest else []
             words = f"{group.value} or {target} while its group moves"
-            name = f"together-{min(group.vms)}"
-            parts.append(NodePart(name=name, subjects=group.vms, nodes=nodes, wanted=words))
+            parts += [
+                NodePart(
+                    name=f"together-{vms[0]}",
+                    subjects=frozenset(vms),
+                    nodes=there | on,
+                    wanted=words,
+                )
+                for on, vms in by_place.items()
+            ]
         else:
             parts.append(part)
     changed: RuleConstraint = replace(cast("Any", rule), parts=tuple(parts))
@@ -87,7 +99,8 @@ def _groups(part: AffinityPart, occupancy: Occupancy) -> Iterator[Group]:
     circles = {key: {*vms, *asked[key]} for key, vms in asking.items() if key in asked}
     several = (found for found in _connected(circles) if len(found[1]) > 1)
     for value, vms in sorted(several, key=lambda found: min(found[1] & part.terms.keys())):
-        yield Group(vms=vms, key=topology_key, value=value, domain_of=column)
+        on = {vm: frozenset(occupancy.get(vm, ())) for vm in vms}
+        yield Group(vms=vms, key=topology_key, value=value, domain_of=column, on=on)
 
 
 def _connected(

@@ -295,6 +295,21 @@ def test_a_pair_of_which_only_one_is_asked_to_leave_is_told_how_to_move_as_one(
     assert "3 moves, 0 blocked" in said.out, said.text
 
 
+def test_a_zone_group_lands_on_two_nodes_of_the_drain_that_are_back(tmp_path: Path) -> None:
+    """All nodes are emptied; those of zone b are empty, and take the group once they are back."""
+    sizes = {"n1": "a", "n2": "a", "n3": "b", "n4": "b"}
+    pool = [node(name, zone=zone, memory="11Gi") for name, zone in sizes.items()]
+    homes = {"a1": "n1", "a2": "n1", "a3": "n2"}
+    mine = [vm(name, on=on, labels=PAIR, memory="5Gi") for name, on in homes.items()]
+    zonal = TOGETHER.replace("kubernetes.io/hostname", ZONE)
+    drain = DRAIN.replace("[n1]", "[n1, n2, n3, n4]")
+    said = plan(tmp_path, f"{zonal}{HEAD}{drain}", *pool, *mine)
+    assert said.code == 0, said.text
+    assert "3 moves, 0 blocked" in said.out
+    assert said.out.count("n3, n4 is back") == 3
+    assert "replay/" not in said.text
+
+
 BETWEEN = MOVE.replace("target:", "allowBreach: PT10M, target:")
 ONE_SLOT = "timeZone: Etc/UTC, limits: {parallel: 1, reserve: 0}"
 

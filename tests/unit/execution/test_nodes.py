@@ -14,6 +14,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger.events import NodeChanged, NodeFacts, NodeState
 from gitbot.model.ledger.ledger import node_file
 from gitbot.model.ledger.request_id import OccurrenceId
+from gitbot.model.plan.diagnosis import TOGETHER, warned
 from gitbot.model.plan.problem import Freeze, Limits
 from gitbot.model.text.instants import Interval
 from gitbot.model.text.names import CORDON_LABEL, IntentRef
@@ -119,6 +120,38 @@ def test_a_move_to_a_node_of_the_window_waits_until_it_is_back(world: World) -> 
     assert world.step() == ["a ready"]
     world.nodes["a"]["spec"]["unschedulable"] = False
     assert world.step() == ["a returned", "b draining", "2 intended"]
+
+
+def test_what_moves_as_one_waits_for_every_node_that_must_be_back() -> None:
+    """a is back before b; both moves off c start when both are."""
+    world = World.of("a", "b", "c", "d", one="a", two="b", three="c", four="c")
+    as_one = (warned(TOGETHER, "three, four move as one"),)
+    pair: list[Any] = [
+        replace(
+            move(vm, "c", to, number, request="drain/fw/o1", group="c", wave=1, after=()),
+            after_return=True,
+            checks=as_one,
+        )
+        for number, (vm, to) in enumerate((("three", "a"), ("four", "b")), 3)
+    ]
+    first = move("one", "a", "d", request="drain/fw/o1", group="a", after=())
+    second = move("two", "b", "d", 2, request="drain/fw/o1", group="b", after=())
+    world.drain(first, second, *pair, max_nodes_at_once=3)
+    world.step()
+    finish(world, "one", "d")
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    world.step()
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    assert "a returned" in world.step()
+    assert {number: why for number, why in world.waits.items() if number > 2} == {
+        3: "b must return first",
+        4: "b must return first",
+    }
+    finish(world, "two", "d")
+    world.nodes["b"]["spec"]["unschedulable"] = True
+    world.step()
+    world.nodes["b"]["spec"]["unschedulable"] = False
+    assert {"3 intended", "4 intended"} <= {*world.step()}
 
 
 def test_two_at_once_where_the_window_allows_it(world: World) -> None:
