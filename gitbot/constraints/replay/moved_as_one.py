@@ -30,10 +30,10 @@ def as_planned(
 def _target(group: Group, order: MoveOrder, allowed: Mapping[RequestId, int]) -> str:
     """The domain to which a plan moves the whole group; "" if it does not move it as one.
 
-    As one: each VM once, all in one group of one request, to one domain, all or none wait for a node
-    to return, and each starts before all earlier ones have ended, or the request allows the time
-    from the first landing to the last. What waits for nodes waits for all of them, so they start
-    together (execution/start_waits.py).
+    As one: each VM once, all in one group of one request, to one domain, all or none wait for
+    nodes to return, and each starts before all earlier ones have ended, or the request allows the
+    time from the first landing to the last. What waits for nodes waits for all of them, so they
+    start together (execution/start_waits.py).
     """
     of_vm = _numbers(order)
     numbers = sorted(number for vm in group.vms for number in of_vm.get(vm, ()))

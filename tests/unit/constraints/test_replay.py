@@ -280,7 +280,7 @@ def test_nothing_else_passes_through_the_exception_for_groups(moves: list[Move])
 
 @pytest.mark.parametrize("targets", [("b-1", "b-1", "b-1"), ("b-1", "b-1", "b-2")])
 def test_a_group_waits_for_all_nodes_of_its_domain_to_return(targets: tuple[str, ...]) -> None:
-    """All of it starts when they are back (test_nodes.py); one that waits for none may not begin."""
+    """All start when they are back (test_nodes.py), so one that waits for none would be alone."""
     moves = [replace(each, after_return=True) for each in follow(*targets)]
     assert codes(trio(ZONE), *moves) == []
     mixed = [replace(moves[0], after_return=False), *moves[1:]]
