@@ -399,7 +399,8 @@ def queue_words(outlook: PlanConditions, *, starts: int, now: int) -> str:
     if stuck:
         named = grouped((item.blocked, str(item.vm)) for item in stuck)
         why = "; ".join(f"{first_of(vms, 3)} ({words})" for words, vms in sorted(named.items()))
-        last = f"{counted(len(stuck), 'migration')} cannot start and hold no slot: {why}; {last}"
+        hold = "cannot start and hold" + "s" * (len(stuck) == 1)
+        last = f"{counted(len(stuck), 'migration')} {hold} no slot: {why}; {last}"
     front = outlook.front
     if not front and "VirtualMachineInstanceMigration" in outlook.unread:
         command = "`kubectl get virtualmachineinstancemigrations -A -o yaml`"
@@ -417,7 +418,7 @@ def queue_words(outlook: PlanConditions, *, starts: int, now: int) -> str:
 
 def _ahead_words(item: QueuedMigration) -> str:
     whose = f" for {item.by}" if item.by else ""
-    return f"{item.vm} {'runs' if item.runs else 'waits'}{whose}"
+    return f"{item.vm} {'runs' if item.runs else 'is queued'}{whose}"
 
 
 def behind(outlook: PlanConditions, *, starts: int, now: int) -> int:
