@@ -77,9 +77,7 @@ def drain(
     early enough to be done then (lead: Auto). Without it the window is open from the merge until
     its nodes are back.
     """
-    if (start is None) != (duration is None):
-        more = _START if start is None else "--for, such as --for 4h"
-        raise UsageError("--start and --for belong together", hint=f"add {more}")
+    _both_or_none(start, duration)
     from gitbot.workflows.author import NewIntent  # noqa: PLC0415 - keeps --help quick
 
     asked = _NodeChoice.of(node_names(nodes), zone, labels)
@@ -93,9 +91,9 @@ def drain(
             when = f"from {opens.replace('T', ' ')} {where}"
         drains = {"lead": "Auto"} if start is not None else {}
         drains |= _mode(asked, rolling or 0) | ({"cordon": "Gitbot"} if cordon else {})
-        spec |= {"drain": drains} if drains else {}
-        given = {"returnHome": back, "allowBreach": allow_breach, "note": writing.note}
-        spec |= {field: value for field, value in given.items() if value}
+        more: dict[str, Any] = {"drain": drains, "returnHome": back, "allowBreach": allow_breach}
+        more["note"] = writing.note
+        spec |= {field: value for field, value in more.items() if value}
         new = NewIntent(
             kind="MaintenanceWindow",
             name=writing.name or asked.file,
@@ -105,6 +103,12 @@ def drain(
             note=writing.note,
         )
         return write_intent(shell, new, writing)
+
+
+def _both_or_none(start: str | None, duration: str | None) -> None:
+    if (start is None) != (duration is None):
+        more = _START if start is None else "--for, such as --for 4h"
+        raise UsageError("--start and --for belong together", hint=f"add {more}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,10 +84,8 @@ def move(
         labelled = _labelled(snapshot, labels, namespace) if labels else ()
         found = _resolved(snapshot, vms, namespace, labelled)
         names = [vm.name for vm in found]
-        target = {"node": node} if node else {"zone": zone} if zone else {}
-        where = f"to {node or f'zone {zone}'}" if target else "to another node"
+        target, where = _target(node, zone)
         first = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-        spec: dict[str, Any] = {"vms": {"names": names}}
         more = {
             "target": target,
             "pin": pin,
@@ -97,7 +95,8 @@ def move(
             "window": window,
             "allowBreach": allow_breach,
         }
-        spec |= {key: value for key, value in more.items() if value}
+        given = {key: value for key, value in more.items() if value}
+        spec: dict[str, Any] = {"vms": {"names": names}, **given}
         new = NewIntent(
             kind="MigrationRequest",
             namespace=found[0].namespace,
@@ -108,6 +107,12 @@ def move(
             note=writing.note,
         )
         return write_intent(shell, new, writing)
+
+
+def _target(node: str | None, zone: str | None) -> tuple[dict[str, str], str]:
+    """`spec.target`, and where that is in words."""
+    target = {"node": node} if node else {"zone": zone} if zone else {}
+    return target, f"to {node or f'zone {zone}'}" if target else "to another node"
 
 
 def _deadline(before: str | None, zone: str, *, now: int) -> str:

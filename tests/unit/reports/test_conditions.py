@@ -135,10 +135,10 @@ def ahead(name: str, *, runs: bool, ours: bool = False, seconds: int = 100) -> Q
     [
         ((), 4, "empty: no migration runs or waits; ", ""),
         ((ahead("a", runs=True), ahead("b", runs=False)), 4,
-         ("2 migrations in front (2 of others: app/a runs, app/b waits), through in about "
+         ("2 migrations in front (2 of others: app/a runs, app/b is queued), through in about "
           "1 min 40 s: gitbot's wait for a slot; "), ", up to 40 s later behind the queue"),
         ((ahead("a", runs=True), ahead("b", runs=False)), 1,
-         ("2 migrations in front (2 of others: app/a runs, app/b waits), through in about "
+         ("2 migrations in front (2 of others: app/a runs, app/b is queued), through in about "
           "3 min 20 s: gitbot's wait for a slot; "), ", up to 2 min 20 s later behind the queue"),
         ((ahead("a", runs=True, ours=True, seconds=60),), 4,
          ("1 migration in front (all gitbot's own: app/a runs), through in about 1 min: "
