@@ -15,7 +15,7 @@ ROOMS = {
     "adapters": 11_600,
     "audit": 2_289,
     "calendar": 1_787,
-    "cli": 10_370,
+    "cli": 10_368,
     "constraints": 12_182,
     "documents": 2_547,
     "errors": 117,

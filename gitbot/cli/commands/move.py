@@ -95,13 +95,11 @@ def move(
             "window": window,
             "allowBreach": allow_breach,
         }
-        given = {key: value for key, value in more.items() if value}
-        spec: dict[str, Any] = {"vms": {"names": names}, **given}
         new = NewIntent(
             kind="MigrationRequest",
             namespace=found[0].namespace,
             name=writing.name or f"move-{names[0]}",
-            spec=spec,
+            spec={"vms": {"names": names}, **{key: it for key, it in more.items() if it}},
             verb="move",
             title=f"Move {found[0].namespace}/{first} {where}",
             note=writing.note,
