@@ -130,12 +130,13 @@ def _as_asked_now(item: Instance, pod: Pod, held: Json, labels: Mapping[str, str
             SpreadConstraint.of(one, pod.labels)
             for one in spec.get("topologySpreadConstraints") or ()
         )
-    return replace(
-        pod,
-        node_selector={**kept, **(spec.get("nodeSelector") or {})},
-        affinity=pod.affinity if _among(asked, pod.affinity) else asked,
-        spread=pod.spread if set(spread) <= set(pod.spread) else spread,
-    )
+    selector = {**kept, **(spec.get("nodeSelector") or {})}
+    affinity = pod.affinity if _among(asked, pod.affinity) else asked
+    if not set(spread) <= set(pod.spread):
+        return pod.replace(node_selector=selector, affinity=affinity, spread=spread)
+    if affinity is pod.affinity and selector == pod.node_selector:
+        return pod  # as nearly all: KubeVirt adds terms to a pod that its VMI lacks
+    return pod.replace(node_selector=selector, affinity=affinity)
 
 
 def _unchanged(

@@ -10,7 +10,7 @@ from typing import Any
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
-from gitbot.model.caches import ContentCache, IdentityCache
+from gitbot.model.caches import ContentCache
 from gitbot.model.cluster.resource_requests import Requests, requests_of
 from gitbot.model.cluster.scheduling import Affinity, HostPort, SpreadConstraint, Toleration
 from gitbot.model.text.decoding import decoding
@@ -148,7 +148,7 @@ class _OfContainers:
     count: int
 
 
-@IdentityCache
+@ContentCache  # each pod has its own list of containers, of few contents
 def _of_containers(
     containers: list[Json] | None, initial: list[Json] | None, host_network: bool
 ) -> _OfContainers:
