@@ -16,7 +16,7 @@ ROOMS = {
     "audit": 2_289,
     "calendar": 1_787,
     "cli": 10_368,
-    "constraints": 12_182,
+    "constraints": 12_187,
     "documents": 2_547,
     "errors": 117,
     "execution": 3_825,
