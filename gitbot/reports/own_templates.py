@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from gitbot.model.ledger.request_id import MigrationRequestId
 from gitbot.reports.truncate import leaves_open
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ NOTICE = TextForm(
         "text": "prod: shop/db-0 moved from node-1 to node-2",
         "cluster": "prod",
         "time": "2026-11-27T21:00:00Z",
-        "request": "request/shop/move-db@abc",
+        "request": str(MigrationRequestId(namespace="shop", name="move-db")),
         "vm": "shop/db-0",
         "node": "",
         "pullRequest": 7,

@@ -29,7 +29,7 @@ ROOMS = {
     "ports": 669,
     "published": 2_477,
     "rendering": 347,
-    "reports": 5_229,
+    "reports": 5_230,
     "service": 394,
     "settings": 1_310,
     "simulation": 8_913,
