@@ -240,6 +240,19 @@ def has_landlock() -> bool:
     return int(ctypes.CDLL(None).syscall(444, None, 0, 1)) > 0
 
 
+def printed(program: str, *arguments: str) -> tuple[str, str]:
+    """What a process of its own prints on stdout and stderr."""
+    made = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+    return made.stdout, made.stderr
+
+
 OUTSIDE = """\
 import resource
 from gitbot.adapters.sandbox.seccomp import limit_time
@@ -251,15 +264,7 @@ print(resource.getrlimit(resource.RLIMIT_CPU))
 
 def test_a_limit_of_processor_time_from_outside_is_respected() -> None:
     """As by `ulimit -t 50`; nobody may raise it."""
-    made = subprocess.run(
-        [sys.executable, "-c", OUTSIDE],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PYTHONPATH": str(ROOT)},
-    )
-    assert (made.stdout, made.stderr) == ("(50, 50)\n", "")
+    assert printed(OUTSIDE) == ("(50, 50)\n", "")
 
 
 STARTED = """\
@@ -274,15 +279,7 @@ print(1 <= left + 0.1 and left <= 2)
 
 
 def test_time_used_before_a_question_does_not_count_against_it() -> None:
-    made = subprocess.run(
-        [sys.executable, "-c", STARTED],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PYTHONPATH": str(ROOT)},
-    )
-    assert (made.stdout, made.stderr) == ("True\n", "")
+    assert printed(STARTED) == ("True\n", "")
 
 
 ENDED = """\
@@ -314,15 +311,7 @@ def test_the_limit_that_ended_the_process_is_named(
     """The kernel sends SIGXCPU at the soft limit, which is ours, and SIGKILL at the hard one."""
     ends = f"import os, signal\nos.kill(os.getpid(), signal.{name})\n"
     (tmp_path / "ends.py").write_text(ends, encoding="utf-8")
-    made = subprocess.run(
-        [sys.executable, "-c", ENDED, str(tmp_path), str(outside)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PYTHONPATH": str(ROOT)},
-    )
-    assert (made.stdout, made.stderr) == (f"{said}\n", "")
+    assert printed(ENDED, str(tmp_path), str(outside)) == (f"{said}\n", "")
 
 
 REFUSED = """\
