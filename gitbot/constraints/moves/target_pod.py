@@ -15,7 +15,6 @@ from gitbot.kubevirt.instance_defaults import with_instance_defaults
 from gitbot.kubevirt.kubevirt_object import setting
 from gitbot.kubevirt.network_devices import network_devices, with_network_devices
 from gitbot.kubevirt.target_pod import source_pod, target_pod
-from gitbot.model.caches import IdentityCache
 from gitbot.model.cluster.cluster import ClusterSnapshot
 from gitbot.model.cluster.pod import Pod
 from gitbot.model.cluster.resource_requests import Requests, limits_of, requests_of
@@ -99,7 +98,7 @@ def launcher_of(
 
 
 def _running_or_next(instances: Instances, instance: Instance) -> KubernetesObject:
-    return instance.vmi if instance.vmi is not None else _next_vmi(instances, instance)
+    return instance.vmi if instance.vmi is not None else _vmi_of(instances, instance)
 
 
 def target_name(vm: NamespacedName, number: int = 1) -> NamespacedName:
@@ -211,9 +210,6 @@ def _vmi_of(instances: Instances, instance: Instance) -> KubernetesObject:
     # virt-api sets it in new VMs, so one without it was trimmed, and its nodes' labels may be too
     machine = at(spec, "domain", "machine")
     return vmi if machine else with_value(vmi, {}, "spec", "domain", "machine")
-
-
-_next_vmi = IdentityCache(_vmi_of, most=1)  # for the pod, and then for what is created beside it
 
 
 def _resized(vmi: KubernetesObject) -> bool:
