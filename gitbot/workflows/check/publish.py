@@ -184,8 +184,8 @@ def check_pull(
         snapshot=snapshot,
         pull_request=pull.number,
         planning=shell.planning,
+        found=of_templates,
     )
-    outcome = replace(outcome, findings=(*outcome.findings, *of_templates))
     return rights_checked(outcome, shell.cluster.missing, own=not shell.at_hand)
 
 
@@ -198,15 +198,19 @@ def check_texts(
     snapshot: ClusterSnapshot | None = None,
     pull_request: int = 0,
     planning: Planning | None = None,
+    found: tuple[Finding, ...] = (),
 ) -> CheckResult:
-    """Check what these texts would add to those of a base commit, with what is approved there."""
+    """Check what these texts would add to those of a base commit, with what is approved there.
+
+    `found` are findings about other files of the change.
+    """
     protected = shell.read_base(before.commit)
     approved = read_approvals(shell, protected, ledger).approved
     records = fold_requests(ledger, shell.cluster_name)
     reading = (shell.reading if planning else None) or read_change
     return in_time(
         lambda patience: check(
-            reading(after, protected.revision).remembering(ledger),
+            reading(after, protected.revision).finding(found).remembering(ledger),
             PlanningInputs(
                 snapshot=snapshot or shell.cluster.snapshot(),
                 now=shell.clock.now(),

@@ -121,6 +121,10 @@ class Revision:
             return self
         return replace(self, policies=replace(self.policies, overrides=overrides))
 
+    def finding(self, more: Iterable[Finding]) -> Revision:
+        """The revision with findings about files of it that it does not hold."""
+        return replace(self, findings=_sorted(self.findings, more))
+
     @property
     def templates(self) -> Mapping[str, str]:
         return self.shipped.templates

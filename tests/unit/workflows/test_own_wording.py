@@ -52,7 +52,8 @@ def test_a_template_of_the_head_words_nothing_and_is_checked() -> None:
     text, (finding,) = shown(Story.begin(), **{COMMENT.path: HIDES})
     assert (finding.code, finding.file) == ("template/unusable", COMMENT.path)
     assert "does not show `summary`" in finding.message
-    assert "✅ gitbot on `iberia`" in text
+    assert "❌ gitbot on `iberia`: **nothing was planned**" in text
+    assert f"- `{COMMENT.path}:1:1` " in text
 
 
 def test_a_template_that_hides_the_plan_is_not_used_and_the_comment_says_so() -> None:
