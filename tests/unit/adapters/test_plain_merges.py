@@ -175,6 +175,23 @@ def test_it_stays_open_as_long_as_the_base_branch_lacks_it(
     assert len(forge.list_pulls(state=PullState.OPEN)) == 1
 
 
+def test_a_commit_that_git_has_thrown_away_stops_nothing(
+    forge: LocalForge, clone: Clone, tmp_path: Path
+) -> None:
+    clone.git("commit", "-q", "--allow-empty", "-m", "soon rewritten")
+    clone.git("push", "-q", "origin", "main")
+    pull = asked(forge, clone)
+    for branch in ("main", "wish"):
+        clone.git("checkout", "-q", "--orphan", f"new-{branch}")
+        clone.commit(f"{branch}.yaml", "new\n")
+        clone.git("push", "-q", "-f", "origin", f"HEAD:{branch}")
+    bare = Clone(tmp_path / "forge.git")
+    bare.git("reflog", "expire", "--expire=now", "--all")
+    bare.git("gc", "-q", "--prune=now")
+    again = LocalForge(bare.folder, clock=SystemClock())
+    assert again.get_pull(pull.number).state is PullState.OPEN
+
+
 def test_what_the_base_branch_had_before_is_no_merge(forge: LocalForge, clone: Clone) -> None:
     clone.git("branch", "wish")
     clone.commit("b.yaml", "1\n")

@@ -395,9 +395,5 @@ def _base_path(number: int) -> str:
     return f"bases/{number:06d}.json"
 
 
-def _merged_if_open(known: PullRequest, merged: PullRequest) -> PullRequest:
-    return replace(merged, reviews=known.reviews) if known.state is PullState.OPEN else known
-
-
 def _pulls(files: Files) -> tuple[PullRequest, ...]:
     return tuple(decode_pull(files[path]) for path in sorted(files) if path.startswith("pulls/"))

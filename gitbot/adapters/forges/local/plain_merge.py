@@ -30,9 +30,10 @@ def plain_merge(git: Git, head: str, *, base: str, opened: str) -> PlainMerge | 
     """How `head` came onto the base branch, whose tip is `base`; None if it did not.
 
     `opened` is the base branch's tip when the pull request was opened: what it had then, no merge
-    brought.
+    brought. If Git has thrown that commit away, nothing is known.
     """
-    if head == opened or _contains(git, opened, head):
+    kept = git.status(["cat-file", "-e", f"{opened}^{{commit}}"], accept=(0, 1, 128))[0] == 0
+    if not kept or _contains(git, opened, head):
         return None
     if _contains(git, base, head):
         found = _first_with(git, head, f"{opened}..{base}")
