@@ -47,7 +47,7 @@ from gitbot.reports.sentence import memory as _memory
 from gitbot.reports.sentence import short_drains, size, time_known
 from gitbot.reports.truncate import Section, fit, fit_each
 
-LIMIT = 65_536
+LIMIT = COMMENT.most
 _CELL = 401
 _NAMED = 12
 _OPEN_WAVES = 12
@@ -85,21 +85,17 @@ def markdown(diff: Diff, *, templates: Mapping[str, str]) -> str:
 
 def worded(values: Values, templates: Mapping[str, str]) -> str:
     """The comment that gitbot's own template makes of `comment_values`. Raises GitbotError."""
-    template = templates.get(COMMENT.name, "")
-    made = render_text(TextQuestion(template=template, values=values))
-    fault = made if isinstance(made, TemplateFault) else COMMENT.fault(values, made)
-    if fault is not None:
+    made: str | TemplateFault = TemplateFault(message="it is missing")
+    if COMMENT.name in templates:
+        made = render_text(TextQuestion(template=templates[COMMENT.name], values=values))
+    if isinstance(made, TemplateFault):
         hint = "templates/ ships with gitbot: reinstall it, or put the file back"
-        raise GitbotError(f"template {COMMENT.name} cannot be used: {fault.message}", hint=hint)
-    return str(made)
+        raise GitbotError(f"template {COMMENT.name} cannot be used: {made.message}", hint=hint)
+    return made
 
 
 def comment_values(
-    diff: Diff,
-    *,
-    limit: int = LIMIT,
-    notice: str = "",
-    superseded: Iterable[Superseded] = (),
+    diff: Diff, limit: int = LIMIT, *, notice: str = "", superseded: Iterable[Superseded] = ()
 ) -> Values:
     """The values of the template, in Markdown; their texts have `limit` bytes together at most.
 

@@ -77,8 +77,7 @@ class Workspace:
 
     `settings` are those of `base`, the commit at the tip of the protected base branch; a working
     tree decides only where the forge is. `clusters` overrides what a name opens. With `follow`,
-    clusters are listed once and then watched. `remote` is the repository's
-    address for Git.
+    clusters are listed once and then watched. `remote` is the repository's address for Git.
     """
 
     settings: Settings

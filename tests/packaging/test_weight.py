@@ -12,11 +12,11 @@ from pathlib import Path
 ROOMS = {
     "__init__": 14,
     "__main__": 87,
-    "adapters": 11_600,
+    "adapters": 11_597,
     "audit": 2_289,
     "calendar": 1_787,
     "cli": 10_368,
-    "constraints": 12_187,
+    "constraints": 12_183,
     "documents": 2_547,
     "errors": 117,
     "execution": 3_825,
@@ -29,13 +29,13 @@ ROOMS = {
     "ports": 669,
     "published": 2_477,
     "rendering": 347,
-    "reports": 5_230,
+    "reports": 5_226,
     "service": 394,
     "settings": 1_310,
     "simulation": 8_913,
     "snapshot": 2_794,
-    "wiring": 1_334,
-    "workflows": 19_565,
+    "wiring": 1_333,
+    "workflows": 19_572,
 }
 FUNCTION = 50
 PACKAGE = Path(__file__).parents[2] / "gitbot"

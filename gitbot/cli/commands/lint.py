@@ -87,7 +87,7 @@ def _concerns(finding: Finding, paths: list[str]) -> bool:
 
 def _of_tree(root: Path, finished: _Finished) -> tuple[tuple[Finding, ...], int]:
     from gitbot.cli.shared.lint_files import FOLDERS, read_tree  # noqa: PLC0415 - keeps --help quick
-    from gitbot.cli.shared.linting import MISSING, is_template, lint, named_paths  # noqa: PLC0415
+    from gitbot.cli.shared.linting import MISSING, lint, named_paths  # noqa: PLC0415
     from gitbot.settings import among  # noqa: PLC0415
 
     configuration = read_tree(root, ()).contents.get(CONFIGURATION_FILE, b"")
@@ -96,7 +96,7 @@ def _of_tree(root: Path, finished: _Finished) -> tuple[tuple[Finding, ...], int]
     )
     # other files of such a folder are not gitbot's: a chart has links and programs there
     templates = [f"templates/{path.name}" for path in sorted((root / "templates").glob("*.j2"))]
-    files = read_tree(root, (*FOLDERS, *folders), (*named, *filter(is_template, templates)))
+    files = read_tree(root, (*FOLDERS, *folders), (*named, *templates))
     refused = {finding.file for finding in files.findings}
     linted = lint(
         files.contents, finished, ShippedTexts().policies, policy_runner, template_process

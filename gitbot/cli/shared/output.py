@@ -47,8 +47,8 @@ def shown(result: CheckResult, output: str, *, colour: bool, scope: Scope | None
             state="not planned: the texts have errors",
         )
     if output == "markdown":
-        values = partial(reports.comment_values, result.judged.diff)
-        if own := own_words(COMMENT, lambda most: values(limit=most)):
+        own = own_words(COMMENT, partial(reports.comment_values, result.judged.diff))
+        if own:
             return own
     if form is not None and form.plan is not None:
         return form.plan(result.judged.diff, shipped_templates)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gitbot.model.ledger.events import PlanShown
 from gitbot.ports.forge import PullRequest
@@ -16,7 +17,7 @@ from gitbot.reports import (
     says_owners,
     worded,
 )
-from gitbot.reports.own_templates import COMMENT, Values
+from gitbot.reports.own_templates import COMMENT
 from gitbot.workflows.approval.owner_approvals import consented
 from gitbot.workflows.approval.stale_reviews import CHANGED
 from gitbot.workflows.core.context import RunContext, base_head
@@ -69,10 +70,7 @@ def show_comment(shell: RunContext, pull: PullRequest, showing: Showing) -> None
 
 def _worded(shell: RunContext, showing: Showing, diff: Diff) -> str:
     """The comment in the words of the base branch's template, or else in gitbot's own."""
-
-    def values(limit: int) -> Values:
-        return comment_values(diff, limit=limit, notice=showing.notice, superseded=showing.earlier)
-
+    values = partial(comment_values, diff, notice=showing.notice, superseded=showing.earlier)
     own = own_wording(shell, COMMENT, values)
     if own.text:
         return own.text

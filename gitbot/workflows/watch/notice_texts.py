@@ -100,8 +100,9 @@ def notice_document(notice: Notice, cluster: str) -> PublishedNotice:
 
 def notice_values(document: PublishedNotice) -> Values:
     """The values of a repository's own template: each field, also those that do not apply."""
+    said = encoded(document)
     blank = {name: 0 if isinstance(it, int) else "" for name, it in NOTICE.sample.items()}
-    return {name: encoded(document).get(name, none) for name, none in blank.items()}
+    return {name: said.get(name, none) for name, none in blank.items()}
 
 
 def notice_in_words(document: PublishedNotice, words: str) -> PublishedNotice:

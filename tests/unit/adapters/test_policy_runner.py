@@ -241,7 +241,7 @@ def has_landlock() -> bool:
 
 
 def printed(program: str, *arguments: str) -> tuple[str, str]:
-    """What a process of its own prints on stdout and stderr."""
+    """What a new process prints on stdout and stderr."""
     made = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         cwd=ROOT,

@@ -30,4 +30,3 @@ def test_the_comment_has_the_words_of_the_folder(
     )  # fmt: skip
     assert found.out.splitlines()[1].startswith(first)
     assert said in found.err
-    assert "does not" not in found.err
