@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.forges.local.connect import at_address
 from gitbot.adapters.forges.local.forge import LocalForge
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import MergeMethod, PullRequest, PullState
@@ -116,6 +117,18 @@ def test_it_is_merged_however_a_person_merged(
     assert forge.list_pulls(state=PullState.OPEN) == ()
     with pytest.raises(ForgeError, match="is merged, not open"):
         forge.merge_pull(pull.number, method=MergeMethod.MERGE, expected_head=pull.head)
+
+
+def test_the_configuration_says_how_many_must_approve(
+    forge: LocalForge, clone: Clone, tmp_path: Path
+) -> None:
+    pull = asked(forge, clone)
+    connected = at_address(str(tmp_path / "forge.git"))
+    for required in (None, 0, 2):
+        opened = connected.forge(required, "dora", SystemClock())
+        assert opened.reviews_required == (required or 0)
+    with pytest.raises(ForgeError, match="has 0 of 2 approvals"):
+        opened.merge_pull(pull.number, method=MergeMethod.MERGE, expected_head=pull.head)
 
 
 def test_another_forge_value_reads_the_merge_that_one_noted(

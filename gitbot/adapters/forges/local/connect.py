@@ -20,10 +20,11 @@ def connect(root: Path, *, repository: str, base_branch: str) -> Connection:  # 
 def at_address(remote: str) -> Connection:
     """A repository without any configuration, such as a copy of the forge's."""
 
-    def opened(_required: int | None, account: str, clock: Clock) -> Forge:
+    def opened(required: int | None, account: str, clock: Clock) -> Forge:
         directory = Path(remote)
         inner = directory / ".git"
-        return LocalForge(inner if inner.is_dir() else directory, clock=clock, account=account)
+        place = inner if inner.is_dir() else directory
+        return LocalForge(place, clock=clock, account=account, required=required)
 
     return Connection(remote=remote, access=no_access, forge=opened)
 

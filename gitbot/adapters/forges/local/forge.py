@@ -52,12 +52,19 @@ class LocalForge:
     """The Forge port over a bare repository on disk.
 
     `account` acts through this value: gitbot's own account, or a person in a demo or test.
+    `required` approvals are what the configuration says; None: what the repository's settings say.
     """
 
     capabilities = CAPABILITIES
 
     def __init__(
-        self, directory: Path, *, clock: Clock, account: str = "gitbot", bot: str = "gitbot"
+        self,
+        directory: Path,
+        *,
+        clock: Clock,
+        account: str = "gitbot",
+        bot: str = "gitbot",
+        required: int | None = None,
     ) -> None:
         if not (directory / "HEAD").exists():
             said, hint = (
@@ -75,6 +82,7 @@ class LocalForge:
         self._clock = clock
         self.account = account
         self.bot = bot
+        self._required = required
 
     @classmethod
     def create(
@@ -93,6 +101,8 @@ class LocalForge:
 
     @property
     def reviews_required(self) -> int:
+        if self._required is not None:
+            return self._required
         return int(self._read_json("settings.json").get("reviewsRequired", 0))
 
     @property
